@@ -1,23 +1,16 @@
 """The keys of the scenario file, read from the JSON schema of its model: for the form, the reference and messages."""
 
-import ast
-import inspect
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache, reduce
-from itertools import pairwise
-from threading import Lock
 from typing import Any
 
 from flmarket.core.names import NAME_PATTERN
-from scenarios.file import schema as models
 from scenarios.file.problems import Path, number
 from scenarios.file.schema import Scenario
 from scenarios.file.toml_text import value_text
 
 Schema = Mapping[str, Any]
-
-_ONE = Lock()  # threads of screens ask at the same time, and two at a time break ast.parse ("recursion depth mismatch")
 
 _TYPES = {"integer": "integer", "number": "number", "string": "text", "object": "table", None: "any"}
 
@@ -144,23 +137,9 @@ def schema_at(path: Path) -> Schema | None:
     return schema
 
 
-def _root() -> Schema:
-    with _ONE:
-        return _described()
-
-
 @cache
-def _described() -> Schema:
-    root = Scenario.model_json_schema()
-    tables = {**root["$defs"], Scenario.__name__: root}
-    # Pydantic could read the sentences itself, but would whenever the models are made: 60 ms of every start.
-    for table in ast.parse(inspect.getsource(models)).body:
-        if isinstance(table, ast.ClassDef):
-            for key, below in pairwise(table.body):
-                match key, below:
-                    case ast.AnnAssign(target=ast.Name(name)), ast.Expr(ast.Constant(str(sentence))):
-                        tables[table.name]["properties"][name]["description"] = sentence
-    return root
+def _root() -> Schema:
+    return Scenario.model_json_schema()
 
 
 def _flat(part: Schema) -> Schema:

@@ -1,7 +1,8 @@
 """The scenario file: every key, its unit, its limits and its default.
 
 The models are the one source for the loader's checks, the reference in the documentation and the form in the TUI
-(``scenarios.file.keys``). What involves several keys at once stands in ``scenarios.file.checks``.
+(``scenarios.file.keys``): each key is ``Annotated`` with its limits, its unit and its sentence. What involves several
+keys at once stands in ``scenarios.file.checks``.
 """
 
 import datetime
@@ -10,8 +11,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
 from functools import partial
 from operator import eq
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
+from annotated_doc import Doc
+from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
 from pydantic_core import PydanticCustomError
 
@@ -25,6 +28,7 @@ from fl.data.registry import DATASETS
 from fl.data.validation_split import LARGEST_SHARE
 from fl.training.models import MODELS
 from fl.training.regime import Device, Kernel, Regime
+from flmarket.core.declared import Unit
 from flmarket.core.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
 from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
@@ -79,13 +83,14 @@ def _installed(kind: str, name: str, info: ValidationInfo) -> str:
 
 
 Name = Annotated[str, Field(pattern=NAME_PATTERN, max_length=LONGEST_NAME)]
-Share = Annotated[float, Field(ge=0, le=1)]
+Share = Annotated[float, Ge(0), Le(1)]
+Count = Annotated[int, Ge(1), Le(1_000_000)]  # also the number of a round
 Item = TypeVar("Item")
 Several = Annotated[tuple[Item, ...], Field(strict=False)]  # which a list of TOML may become
 Plain = Annotated[Any, AfterValidator(plain)]
 Options = Annotated[dict[str, Any], AfterValidator(plain)]
-Money = Annotated[float, Field(ge=0, le=LARGEST_SUM), AfterValidator(six_decimals)]
-Span = Annotated[float, Field(gt=0, le=1e12), AfterValidator(six_decimals)]
+Money = Annotated[float, Ge(0), Le(LARGEST_SUM), AfterValidator(six_decimals)]
+Span = Annotated[float, Gt(0), Le(1e12), AfterValidator(six_decimals)]
 FilePath = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
 
 # Names of what is installed; the form offers those of the kind.
@@ -100,12 +105,23 @@ BehaviourName = Annotated[
 ]
 
 
+def _with_sentences(schema: dict[str, Any], table: type[BaseModel]) -> None:
+    """Give the keys of a table's JSON schema their sentences and units."""
+    for name, field in table.model_fields.items():
+        for note in field.metadata:
+            if isinstance(note, Doc):
+                schema["properties"][name]["description"] = note.documentation
+            elif isinstance(note, Unit):
+                schema["properties"][name]["unit"] = note.name
+
+
 class TomlTable(BaseModel):
     """A table of the scenario file: read-only, no unknown keys, no value taken for another type."""
 
-    # Text is not a number and a boolean not an integer. The sentence below a key is its description: see
-    # ``scenarios.file.keys``.
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, allow_inf_nan=False)
+    # Text is not a number and a boolean not an integer.
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", strict=True, allow_inf_nan=False, json_schema_extra=_with_sentences
+    )
 
 
 def _part(table: type[BaseModel], keys: Mapping[str, Any], whole: str, path: str = "") -> dict[str, Any]:
@@ -116,88 +132,118 @@ def _part(table: type[BaseModel], keys: Mapping[str, Any], whole: str, path: str
         if inner:
             part[name] = inner, Field(default=inner(), exclude_if=partial(eq, inner()))
         else:  # an empty list is no value: in the whole, it stands for an absent key
-            kind = Annotated[field.annotation, *field.metadata, Field(min_length=1 if field.default == () else None)]
-            words = field.description or f"As {path}{name} in {whole}."
-            extra = {**(field.json_schema_extra or {}), "absent": f"as in {whole}"}
-            part[name] = kind | None, Field(default=None, description=words, json_schema_extra=extra)
+            notes = [note for note in field.metadata if not isinstance(note, Doc)]
+            notes += [MinLen(1)] if field.default == () else []
+            absent = Field(default=None, json_schema_extra={"absent": f"as in {whole}"})
+            part[name] = Annotated[field.annotation | None, *notes, Doc(f"As {path}{name} in {whole}."), absent]
     return part
 
 
 class Cost(TomlTable):
     """A data set's cost to a client: ``per_sample * D - per_emd * EMD``, with noise. A truthful client bids that."""
 
-    per_sample: float = Field(ge=0, le=1_000_000, json_schema_extra={"unit": "money per image"})
-    """Cost of each image (D), money."""
-    per_emd: float = Field(ge=-1_000_000, le=1_000_000, json_schema_extra={"unit": "money per unit of EMD"})
-    """Money taken off for each unit of EMD; the cost must stay at or above 0."""
-    noise: Share = 0.0
-    """In each round, all that a client's work costs is multiplied by a number of its own, drawn uniformly between 1
-    - noise and 1 + noise. 0: costs tell the data, as in the paper."""
+    per_sample: Annotated[float, Ge(0), Le(1_000_000), Unit("money per image"), Doc("Cost of each image (D), money.")]
+    per_emd: Annotated[
+        float,
+        Ge(-1_000_000),
+        Le(1_000_000),
+        Unit("money per unit of EMD"),
+        Doc("Money taken off for each unit of EMD; the cost must stay at or above 0."),
+    ]
+    noise: Annotated[
+        Share,
+        Doc("""In each round, all that a client's work costs is multiplied by a number of its own, drawn uniformly
+        between 1 - noise and 1 + noise. 0: costs tell the data, as in the paper."""),
+    ] = 0.0
 
 
 class ClientBehaviour(TomlTable):
     """The clients' behaviour: what they bid, given their costs, and what they report of their data."""
 
-    kind: BehaviourName = TRUTHFUL
-    """truthful (clients bid their costs, as in the paper), markup, adaptive, misreport, ring, or a plug-in;
-    docs/behaviours.md."""
-    options: Options = {}
-    """Settings of the behaviour, as the behaviour documents them."""
+    kind: Annotated[
+        BehaviourName,
+        Doc("""truthful (clients bid their costs, as in the paper), markup, adaptive, misreport, ring, or a plug-in;
+        docs/behaviours.md."""),
+    ] = TRUTHFUL
+    options: Annotated[Options, Doc("Settings of the behaviour, as the behaviour documents them.")] = {}
 
 
 class ClientLabelMix(TomlTable):
     """The distribution of the labels of a client's data, in place of an EMD."""
 
-    dirichlet: float | None = Field(default=None, ge=LEAST, le=MOST)
-    """Concentration of the Dirichlet distribution that each label mix is drawn from, in place of an EMD from a
-    list: 0.1 gives clients one or two labels, 100 nearly all alike. Absent: EMDs are those of emd."""
+    dirichlet: Annotated[
+        float | None,
+        Ge(LEAST),
+        Le(MOST),
+        Doc("""Concentration of the Dirichlet distribution that each label mix is drawn from, in place of an EMD from
+        a list: 0.1 gives clients one or two labels, 100 nearly all alike. Absent: EMDs are those of emd."""),
+    ] = None
 
 
 class ClientLasting(TomlTable):
     """The persistence of a client's data from round to round."""
 
-    persistence: Share = 0.0
-    """Probability that a round keeps a client's lasting data size, EMD and label mix for a service; else they are
-    drawn for that round alone. 0: new in each round, as in the paper; 1: always the same."""
-    drift: Share = 0.0
-    """Probability, in each round, that a client's lasting sizes, EMDs and label mixes are drawn again, and last
-    from then on."""
+    persistence: Annotated[
+        Share,
+        Doc("""Probability that a round keeps a client's lasting data size, EMD and label mix for a service; else they
+        are drawn for that round alone. 0: new in each round, as in the paper; 1: always the same."""),
+    ] = 0.0
+    drift: Annotated[
+        Share,
+        Doc("""Probability, in each round, that a client's lasting sizes, EMDs and label mixes are drawn again, and
+        last from then on."""),
+    ] = 0.0
 
 
 class Clients(TomlTable):
     """The clients, and the draws of their data in each round."""
 
-    count: int = Field(ge=1, le=1_000_000)
-    """Clients in the market (C)."""
-    cores: int = Field(ge=1, le=1_024)
-    """Services that a client can serve at once (K)."""
-    data_size: Several[Annotated[int, Field(ge=1, le=1_000_000)]] = Field(
-        default=(), max_length=100, json_schema_extra={"unit": "images"}
+    count: Annotated[Count, Doc("Clients in the market (C).")]
+    cores: Annotated[int, Ge(1), Le(1_024), Doc("Services that a client can serve at once (K).")]
+    data_size: Annotated[
+        Several[Count],
+        MaxLen(100),
+        Unit("images"),
+        Doc("""The set that a client's data size for a service (D, images) is drawn from each round. Required, unless
+        there is a data.partition: then absent means all that the client owns."""),
+    ] = ()
+    emd: Annotated[
+        Several[Annotated[float, Ge(0), Le(2)]],
+        MaxLen(100),
+        Doc("""The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels. Required,
+        unless there is a label_mix or a data.partition, from which EMDs follow."""),
+    ] = ()
+    label_mix: Annotated[ClientLabelMix, Doc("The distribution of the labels of its data, in place of an EMD.")] = (
+        ClientLabelMix()
     )
-    """The set that a client's data size for a service (D, images) is drawn from each round. Required, unless there is a
-    data.partition: then absent means all that the client owns."""
-    emd: Several[Annotated[float, Field(ge=0, le=2)]] = Field(default=(), max_length=100)
-    """The set that its EMD is drawn from each round; L1 distance, 0 (IID) to 2(1-1/L) for L labels. Required,
-    unless there is a label_mix or a data.partition, from which EMDs follow."""
-    label_mix: ClientLabelMix = ClientLabelMix()
-    """The distribution of the labels of its data, in place of an EMD."""
-    cost: Cost
-    """A data set's cost to a client: per_sample * D - per_emd * EMD, money."""
-    speed: Several[Annotated[float, Field(ge=1e-6, le=1e6)]] = Field(default=(1.0,), min_length=1, max_length=100)
-    """The set that a client's speed is drawn from, once for the whole run; 2 computes twice as fast as the
-    timeline's seconds_per_sample."""
-    departure_rate: float = Field(default=0.0, ge=0, lt=1)
-    """Probability that a client that was awarded something leaves during the round; what it has not delivered by
-    then is dropped."""
-    availability: FilePath | None = None
-    """CSV file that says in which rounds each client is there (client,from,to); the others are offline. Absent: all
-    are there in all rounds."""
-    behaviour: ClientBehaviour = ClientBehaviour()
-    """The clients' behaviour: what they bid and report."""
-    lasting: ClientLasting = ClientLasting()
-    """The persistence of a client's data from round to round."""
-    groups: Several["ClientGroup"] = Field(default=(), max_length=100, exclude_if=lambda it: not it)
-    """Groups of clients that differ in some of these keys, one [[clients.groups]] table each: phones, servers."""
+    cost: Annotated[Cost, Doc("A data set's cost to a client: per_sample * D - per_emd * EMD, money.")]
+    speed: Annotated[
+        Several[Annotated[float, Ge(1e-6), Le(1e6)]],
+        MinLen(1),
+        MaxLen(100),
+        Doc("""The set that a client's speed is drawn from, once for the whole run; 2 computes twice as fast as the
+        timeline's seconds_per_sample."""),
+    ] = (1.0,)
+    departure_rate: Annotated[
+        float,
+        Ge(0),
+        Lt(1),
+        Doc("""Probability that a client that was awarded something leaves during the round; what it has not delivered
+        by then is dropped."""),
+    ] = 0.0
+    availability: Annotated[
+        FilePath | None,
+        Doc("""CSV file that says in which rounds each client is there (client,from,to); the others are offline.
+        Absent: all are there in all rounds."""),
+    ] = None
+    behaviour: Annotated[ClientBehaviour, Doc("The clients' behaviour: what they bid and report.")] = ClientBehaviour()
+    lasting: Annotated[ClientLasting, Doc("The persistence of a client's data from round to round.")] = ClientLasting()
+    groups: Annotated[
+        Several["ClientGroup"],
+        MaxLen(100),
+        Field(exclude_if=lambda it: not it),
+        Doc("Groups of clients that differ in some of these keys, one [[clients.groups]] table each: phones, servers."),
+    ] = ()
 
     def kinds(self) -> list[tuple[int | None, "Clients"]]:
         """Return the clients of each group, as if there were no others, with the group's place; then those of none."""
@@ -244,11 +290,14 @@ else:
 class ClientGroup(_PartOfClients):
     """Clients that differ from the others; the keys that are absent are as in ``[clients]``."""
 
-    name: Name
-    """Unique among the groups."""
-    count: int = Field(ge=0, le=1_000_000)
-    """Clients of the group. They are numbered group by group, from 0; those of no group come last, and clients.count
-    is how many there are in all."""
+    name: Annotated[Name, Doc("Unique among the groups.")]
+    count: Annotated[
+        int,
+        Ge(0),
+        Le(1_000_000),
+        Doc("""Clients of the group. They are numbered group by group, from 0; those of no group come last, and
+        clients.count is how many there are in all."""),
+    ]
 
 
 PartitionRule = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
@@ -257,19 +306,21 @@ PartitionRule = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^
 class DataOverride(TomlTable):
     """The keys that differ for one data set; those that are absent are as in ``[data]``."""
 
-    partition: PartitionRule | None = None
-    """As data.partition, for this data set."""
+    partition: Annotated[PartitionRule | None, Doc("As data.partition, for this data set.")] = None
 
 
 class Data(TomlTable):
     """The training images that each client owns, in place of images that are drawn from all in each round."""
 
-    partition: PartitionRule | None = None
-    """How training images are divided among the clients, for the whole run: iid, dirichlet(CONCENTRATION),
-    shards(NUMBER) of each client, or a CSV (client,image) or JSON file. In each round a client has as many of its own
-    as data_size says, or all. Absent: images belong to nobody."""
-    by_dataset: dict[DatasetName, DataOverride] = Field(default={})
-    """Tables [data.by_dataset.NAME]: what differs for one data set."""
+    partition: Annotated[
+        PartitionRule | None,
+        Doc("""How training images are divided among the clients, for the whole run: iid, dirichlet(CONCENTRATION),
+        shards(NUMBER) of each client, or a CSV (client,image) or JSON file. In each round a client has as many of its
+        own as data_size says, or all. Absent: images belong to nobody."""),
+    ] = None
+    by_dataset: Annotated[
+        dict[DatasetName, DataOverride], Doc("Tables [data.by_dataset.NAME]: what differs for one data set.")
+    ] = {}
 
     @property
     def given(self) -> bool:
@@ -286,30 +337,38 @@ class Data(TomlTable):
 class Market(TomlTable):
     """The rules of the market."""
 
-    mechanism: MechanismName = DEFAULT
-    """The rule by which clients serve, and at what price: pay-as-offered (the K highest payments win, and each pays
-    what it offered; the paper's), uniform-price, posted-price, proportional-share, iterated, vcg, fair-queue,
-    score-auction, or a plug-in."""
-    options: Options = {}
-    """Settings of the mechanism, as the mechanism documents them."""
-    bids: Literal["public", "own"] = "public"
-    """The bids that services see: public, all that clients ask of any service, as in the paper; own, what they ask
-    of the service itself."""
-    dqi: Literal["value", "rank"] = "value"
-    """The form in which services see a client's data quality: value, the DQI; rank, its rank among all clients of the
-    round, 0 for the lowest and 1 for the highest."""
-    dqi_noise: Share = 0.0
-    """The most by which the DQI that services see may be off: to each is added a number that is drawn uniformly between
-    plus and minus this part of the range of the DQI that clients can have. A rank is that of the noisy values."""
+    mechanism: Annotated[
+        MechanismName,
+        Doc("""The rule by which clients serve, and at what price: pay-as-offered (the K highest payments win, and
+        each pays what it offered; the paper's), uniform-price, posted-price, proportional-share, iterated, vcg,
+        fair-queue, score-auction, or a plug-in."""),
+    ] = DEFAULT
+    options: Annotated[Options, Doc("Settings of the mechanism, as the mechanism documents them.")] = {}
+    bids: Annotated[
+        Literal["public", "own"],
+        Doc("""The bids that services see: public, all that clients ask of any service, as in the paper; own, what
+        they ask of the service itself."""),
+    ] = "public"
+    dqi: Annotated[
+        Literal["value", "rank"],
+        Doc("""The form in which services see a client's data quality: value, the DQI; rank, its rank among all
+        clients of the round, 0 for the lowest and 1 for the highest."""),
+    ] = "value"
+    dqi_noise: Annotated[
+        Share,
+        Doc("""The most by which the DQI that services see may be off: to each is added a number that is drawn
+        uniformly between plus and minus this part of the range of the DQI that clients can have. A rank is that of
+        the noisy values."""),
+    ] = 0.0
 
 
-def _regime_keys() -> dict[str, Any]:
-    """Return the fields of ``Regime`` as keys of a table."""
-    keys = {}
+def _regime_keys(absent: str) -> dict[str, Any]:
+    """Return the fields of ``Regime`` as keys of a table, with the words for one that is absent."""
+    keys: dict[str, Any] = {}
     for field in fields(Regime):
-        kind: Any = ModelName if field.type is str else field.type
-        extra = {**field.metadata.get("json_schema_extra", {}), "absent": f"as fitted, else {field.default}"}
-        keys[field.name] = (kind | None, Field(default=None, **{**field.metadata, "json_schema_extra": extra}))
+        kind, *notes = get_args(field.type)
+        extra = Field(default=None, json_schema_extra={"absent": absent.format(field.default)})
+        keys[field.name] = Annotated[(ModelName if kind is str else kind) | None, *notes, extra]
     return keys
 
 
@@ -318,10 +377,8 @@ if TYPE_CHECKING:  # it cannot follow what is made while the program runs; ``Sce
     _PartOfRegimeTable = TomlTable
     BackendName = str
 else:
-    _RegimeTable = create_model("_RegimeTable", __base__=TomlTable, **_regime_keys())
-    _PartOfRegimeTable = create_model(
-        "_PartOfRegimeTable", __base__=TomlTable, **_part(_RegimeTable, dict.fromkeys(KEYS), "[training]")
-    )
+    _RegimeTable = create_model("_RegimeTable", __base__=TomlTable, **_regime_keys("as fitted, else {}"))
+    _PartOfRegimeTable = create_model("_PartOfRegimeTable", __base__=TomlTable, **_regime_keys("as in [training]"))
     BackendName = Literal[tuple(BACKENDS)]
 
 
@@ -335,79 +392,101 @@ class Training(_RegimeTable):
     A key of the regime that is absent is as the data set's fits were measured; see ``scenarios.file.regimes``.
     """
 
-    backend: BackendName = Field(
-        default=next(iter(BACKENDS)),
-        description="; ".join(f"{backend.name}: {backend.summary}" for backend in BACKENDS.values()) + ".",
-    )
-    eval_samples: int | None = Field(default=None, ge=1, json_schema_extra={"unit": "images"})
-    """The most images that each evaluation looks at, of the validation images and of the test images; absent: all
-    of them."""
-    validation: float = Field(default=0.1, ge=0, le=LARGEST_SHARE)
-    """Share of the training images that no client gets, on which accuracy is measured as the run goes (rewards,
-    exits, what policies see); the test images are for reports. 0: accuracy is measured on the test images. Without
-    meaning where nothing is trained."""
-    device: Device = "cpu"
-    """The device on which networks train; only cpu gives the same bytes on every run."""
-    kernel: Kernel = "auto"
-    """Training code: the fused kernel, PyTorch as the reference, or the fastest one that works here."""
-    by_dataset: dict[DatasetName, TrainingOverride] = Field(default={})
-    """Tables [training.by_dataset.NAME]: what differs for one data set."""
+    backend: Annotated[
+        BackendName, Doc("; ".join(f"{backend.name}: {backend.summary}" for backend in BACKENDS.values()) + ".")
+    ] = next(iter(BACKENDS))
+    eval_samples: Annotated[
+        int | None,
+        Ge(1),
+        Unit("images"),
+        Doc("""The most images that each evaluation looks at, of the validation images and of the test images; absent:
+        all of them."""),
+    ] = None
+    validation: Annotated[
+        float,
+        Ge(0),
+        Le(LARGEST_SHARE),
+        Doc("""Share of the training images that no client gets, on which accuracy is measured as the run goes
+        (rewards, exits, what policies see); the test images are for reports. 0: accuracy is measured on the test
+        images. Without meaning where nothing is trained."""),
+    ] = 0.1
+    device: Annotated[
+        Device, Doc("The device on which networks train; only cpu gives the same bytes on every run.")
+    ] = "cpu"
+    kernel: Annotated[
+        Kernel, Doc("Training code: the fused kernel, PyTorch as the reference, or the fastest one that works here.")
+    ] = "auto"
+    by_dataset: Annotated[
+        dict[DatasetName, TrainingOverride], Doc("Tables [training.by_dataset.NAME]: what differs for one data set.")
+    ] = Field(default={})
 
 
 class Timeline(TomlTable):
     """Durations on the simulated clock."""
 
-    seconds_per_sample: float = Field(default=0.001, ge=0, le=1e6, json_schema_extra={"unit": "seconds"})
-    """Computing time of one image in one epoch at speed 1, seconds."""
-    upload_seconds: Annotated[float, AfterValidator(six_decimals)] = Field(
-        default=0.5, ge=0, le=1e9, json_schema_extra={"unit": "seconds"}
-    )
-    """Time to send an update, seconds."""
-    slot: Span | None = Field(default=None, json_schema_extra={"unit": "seconds"})
-    """Length of a round, seconds; absent: each lasts until its last job is done (the paper's "long enough")."""
-    deadline: Span | None = Field(default=None, json_schema_extra={"unit": "seconds"})
-    """Seconds after the awards by which an update must have arrived, at most the slot; absent: none."""
+    seconds_per_sample: Annotated[
+        float, Ge(0), Le(1e6), Unit("seconds"), Doc("Computing time of one image in one epoch at speed 1, seconds.")
+    ] = 0.001
+    upload_seconds: Annotated[
+        float, Ge(0), Le(1e9), AfterValidator(six_decimals), Unit("seconds"), Doc("Time to send an update, seconds.")
+    ] = 0.5
+    slot: Annotated[
+        Span | None,
+        Unit("seconds"),
+        Doc('Length of a round, seconds; absent: each lasts until its last job is done (the paper\'s "long enough").'),
+    ] = None
+    deadline: Annotated[
+        Span | None,
+        Unit("seconds"),
+        Doc("Seconds after the awards by which an update must have arrived, at most the slot; absent: none."),
+    ] = None
 
 
 class Service(TomlTable):
     """A federated-learning service: it wants clients, and has a budget for them."""
 
-    name: Name
-    """Unique in the scenario."""
-    dataset: DatasetName
-    """Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or of an .npz:
-    docs/data.md."""
-    budget: Money = Field(json_schema_extra={"unit": "money per round"})
-    """The most that it can offer in one round (B_m), money."""
-    total_budget: Money | None = Field(default=None, json_schema_extra={"unit": "money"})
-    """The most that it can pay in the whole run, money: a round's offers are within its budget and within what is
-    left of this. Absent: no such limit."""
-    arrival: int = Field(default=1, ge=1, le=1_000_000)
-    """The first round in which it takes part; before that it has no budget and sees nothing."""
-    target_accuracy: float = Field(gt=0, le=1)
-    """Accuracy at which it leaves, as a fraction: 97 % is 0.97."""
-    reward_base: float = Field(gt=1, le=1e9)
-    """Omega_m: its reward in a round is Omega_m ^ accuracy."""
-    policy: PolicyName
-    """The policy that decides for it; `flmarket policies` lists them."""
-    checkpoint: FilePath | None = None
-    """File with what its policy has learned; absent: the policy starts as it is."""
-    policy_options: Options = {}
-    """Settings of its policy, as the policy documents them."""
+    name: Annotated[Name, Doc("Unique in the scenario.")]
+    dataset: Annotated[
+        DatasetName,
+        Doc("""Data set that it learns; `flmarket datasets` lists them. Or the path of a folder of images or of an
+        .npz: docs/data.md."""),
+    ]
+    budget: Annotated[Money, Unit("money per round"), Doc("The most that it can offer in one round (B_m), money.")]
+    total_budget: Annotated[
+        Money | None,
+        Unit("money"),
+        Doc("""The most that it can pay in the whole run, money: a round's offers are within its budget and within
+        what is left of this. Absent: no such limit."""),
+    ] = None
+    arrival: Annotated[
+        Count,
+        Doc("The first round in which it takes part; before that it has no budget and sees nothing."),
+    ] = 1
+    target_accuracy: Annotated[float, Gt(0), Le(1), Doc("Accuracy at which it leaves, as a fraction: 97 % is 0.97.")]
+    reward_base: Annotated[float, Gt(1), Le(1e9), Doc("Omega_m: its reward in a round is Omega_m ^ accuracy.")]
+    policy: Annotated[PolicyName, Doc("The policy that decides for it; `flmarket policies` lists them.")]
+    checkpoint: Annotated[
+        FilePath | None, Doc("File with what its policy has learned; absent: the policy starts as it is.")
+    ] = None
+    policy_options: Annotated[Options, Doc("Settings of its policy, as the policy documents them.")] = {}
 
 
 class Intervention(TomlTable):
     """A change from outside in the middle of a run."""
 
-    round: int = Field(ge=1, le=1_000_000)
-    """The first round that it applies to."""
-    key: str = Field(max_length=200)
-    """The key that changes: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or
-    clients.offline."""
-    value: Plain
-    """The new budget or cores; for clients.offline the list of all clients offline from then on; for a policy NAME,
-    NAME:CHECKPOINT or a table with policy, checkpoint and policy_options; for the mechanism NAME or a table with
-    mechanism and options. A new policy or mechanism begins fresh."""
+    round: Annotated[Count, Doc("The first round that it applies to.")]
+    key: Annotated[
+        str,
+        MaxLen(200),
+        Doc("""The key that changes: services.NAME.budget, services.NAME.policy, market.mechanism, clients.cores or
+        clients.offline."""),
+    ]
+    value: Annotated[
+        Plain,
+        Doc("""The new budget or cores; for clients.offline the list of all clients offline from then on; for a policy
+        NAME, NAME:CHECKPOINT or a table with policy, checkpoint and policy_options; for the mechanism NAME or a table
+        with mechanism and options. A new policy or mechanism begins fresh."""),
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -428,41 +507,41 @@ class NamedPlugin:
 class Scenario(TomlTable):
     """A scenario: a market, its training, and its competitors."""
 
-    name: Name
-    """Names the folder of its runs."""
-    description: str = Field(default="", max_length=10_000)
-    """For people."""
-    rounds: int = Field(ge=1, le=1_000_000)
-    """Rounds at most (N); the run ends when all services have left."""
-    dqi: Literal["published", "fitted"] = "fitted"
-    """Parameters of the data quality indicator (eq. 6): published as printed in the paper, or fitted to
-    experiments."""
-    clients: Clients
-    """The clients."""
-    data: Data = Field(default=Data(), exclude_if=lambda it: it == Data())
-    """The training images that each client owns."""
-    market: Market = Market()
-    """The rules of the market."""
-    training: Training = Training()
-    """Local training and evaluation."""
-    timeline: Timeline = Timeline()
-    """The simulated clock."""
-    services: Several[Service] = Field(min_length=1, max_length=1_000)
-    """The services, one [[services]] table each."""
-    sweep: dict[str, Annotated[tuple[Plain, ...], Field(strict=False, min_length=1)]] = Field(
-        default={}, max_length=MOST_SWEPT
-    )
-    """Dotted keys (services by name) and the list of values that each takes: every combination is a run of its
-    own."""
+    name: Annotated[Name, Doc("Names the folder of its runs.")]
+    description: Annotated[str, MaxLen(10_000), Doc("For people.")] = ""
+    rounds: Annotated[Count, Doc("Rounds at most (N); the run ends when all services have left.")]
+    dqi: Annotated[
+        Literal["published", "fitted"],
+        Doc("""Parameters of the data quality indicator (eq. 6): published as printed in the paper, or fitted to
+        experiments."""),
+    ] = "fitted"
+    clients: Annotated[Clients, Doc("The clients.")]
+    data: Annotated[
+        Data, Field(exclude_if=lambda it: it == Data()), Doc("The training images that each client owns.")
+    ] = Data()
+    market: Annotated[Market, Doc("The rules of the market.")] = Market()
+    training: Annotated[Training, Doc("Local training and evaluation.")] = Training()
+    timeline: Annotated[Timeline, Doc("The simulated clock.")] = Timeline()
+    services: Annotated[Several[Service], MinLen(1), MaxLen(1_000), Doc("The services, one [[services]] table each.")]
+    sweep: Annotated[
+        dict[str, Annotated[tuple[Plain, ...], Field(strict=False, min_length=1)]],
+        MaxLen(MOST_SWEPT),
+        Doc("""Dotted keys (services by name) and the list of values that each takes: every combination is a run of
+        its own."""),
+    ] = {}
 
-    runs: Several[Annotated[dict[str, Plain], Field(min_length=1, max_length=MOST_SWEPT)]] = Field(
-        default=(), max_length=10_000
-    )
-    """Explicit list of runs, one [[runs]] table each: dotted keys and the value that each has in it; with a sweep,
-    each is combined with all its points."""
+    runs: Annotated[
+        Several[Annotated[dict[str, Plain], Field(min_length=1, max_length=MOST_SWEPT)]],
+        MaxLen(10_000),
+        Doc("""Explicit list of runs, one [[runs]] table each: dotted keys and the value that each has in it; with a
+        sweep, each is combined with all its points."""),
+    ] = ()
 
-    interventions: Several[Intervention] = Field(default=(), max_length=10_000)
-    """Changes from outside in the middle of a run, one [[interventions]] table each."""
+    interventions: Annotated[
+        Several[Intervention],
+        MaxLen(10_000),
+        Doc("Changes from outside in the middle of a run, one [[interventions]] table each."),
+    ] = ()
 
     _seats: Mapping[str, Mapping[str, Any]] = PrivateAttr(default_factory=dict)
 

@@ -71,11 +71,11 @@ backends.BACKENDS = {**backends.BACKENDS, "still": Stillness()}
 
 from learning.episode import play_round
 from scenarios.build import Shelf, build
-from scenarios.file.schema import Training
+from scenarios.file.keys import schema_at
 from scenarios.loader import load
 from scenarios.running.batch import notes
 
-assert Training.model_fields["backend"].description.endswith("; still: learn nothing.")
+assert schema_at(("training", "backend"))["description"].endswith("; still: learn nothing.")
 scenario = load("quickstart", ["training.backend=still", "services.scribbles.policy=random"])
 assert notes([scenario], Shelf()) == ['backend = "still": nothing is learned']
 setup = build(scenario, 0, Shelf())
