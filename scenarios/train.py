@@ -7,20 +7,20 @@
 import platform
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal
 
 from numpy.random import Generator
-from pydantic import TypeAdapter, ValidationError
 from torch.backends.cpu import get_cpu_capability
 
 from des.mechanism import MECHANISMS
 from des.observation import Observation, Offer
 from fl.arithmetic.streams import stream
 from fl.backends import BACKENDS
+from flmarket.core.declared import check_value
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
 from flmarket.core.tracking import tracked
@@ -144,15 +144,11 @@ def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
 
 def settings_of(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
     """Return the settings of a policy, with options in place of the defaults; its annotations say what they may be."""
-    known = get_type_hints(kind, include_extras=True)
+    known = {field.name: field.type for field in fields(kind)}
     for name, value in options.items():
         if name not in known:
             raise InputError(f"unknown hyper-parameter {name!r} of {policy}{suggest(name, known)}")
-        try:
-            TypeAdapter(known[name]).validate_python(value, strict=True)
-        except ValidationError as error:
-            problem = error.errors()[0]["msg"].replace("Input should be ", "must be ")
-            raise InputError(f"{name} = {value!r}: {problem}") from error
+        check_value(name, known[name], value)
     return kind(**options)
 
 

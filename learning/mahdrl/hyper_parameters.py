@@ -1,15 +1,17 @@
-"""The hyper-parameters of `mahdrl`, and the ranges by which those of both agents are checked."""
+"""The hyper-parameters of `mahdrl`, and the ranges of those of both agents (checked by ``scenarios.train``)."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field
+from annotated_doc import Doc
+from annotated_types import Ge, Gt, Le
+from pydantic import FiniteFloat
 
-Count = Annotated[int, Field(ge=1, le=10_000_000)]
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Part = Annotated[float, Field(ge=0.0, le=1.0)]
-Rate = Annotated[float, Field(gt=0.0, le=1.0)]
+Count = Annotated[int, Ge(1), Le(10_000_000)]
+Positive = Annotated[FiniteFloat, Gt(0)]
+NotNegative = Annotated[FiniteFloat, Ge(0)]
+Part = Annotated[float, Ge(0), Le(1)]
+Rate = Annotated[float, Gt(0), Le(1)]
 
 Payments = Literal["plan", "bid"]
 
@@ -18,32 +20,46 @@ Payments = Literal["plan", "bid"]
 class MahdrlSettings:
     """The hyper-parameters of an agent: its inputs, its actions and its learning."""
 
-    payments: Payments = "plan"  # ``plan`` overbids where that promises more; ``bid`` never does
-    # sees how many mean bids its budget is. Only for trainings with several budgets: where there is just one, what an
-    # agent learns about budgets is noise, and harms it under another budget.
-    budget: bool = False
-    # sees which market this is, and what came of its offers so far (``market_model.context``), for trainings in many
-    # markets
-    context: bool = False
-    # besides the context, sees the learning curve that was fitted to its data set, if there is one
-    # (``market_model.knowledge``)
-    curve: bool = False
-    # among clients that are worth the same, a random draw decides; otherwise the one with the lower number comes first,
-    # and services that decide alike all want the same ones
-    lots: bool = False
-    # how many critics an agent has, each of which learns from batches of its own. It decides by their mean: where
-    # training has said little, they differ, and the mean errs less than they do on average.
-    members: Count = 1
-    average: Rate = 0.003  # rate at which the networks that are played follow those that learn; 1: they are the same
-    learning_rate: Positive = 1e-3  # Adam's, for all networks
-    batch: Count = 32  # transitions of each service in an update
-    replay: Count = 4000  # transitions of each service that are kept
-    updates: Positive = 1.0  # updates for each round played
-    horizon: Count = 20  # of the advantage; see ``advantages.advantages``
-    # credit is what a decision added to the accuracies of the whole run, as the market's learning curves tell in
-    # hindsight (``advantages.Usual``). Only for trainings on curves (backend ``noiseless`` or ``surrogate``).
-    hindsight: bool = False
-    scale: Positive = 3.0  # of the advantage
+    payments: Annotated[Payments, Doc("plan overbids where that promises more; bid never does.")] = "plan"
+    budget: Annotated[
+        bool,
+        Doc("""Sees how many mean bids its budget is. Only for trainings with several budgets: where there is just one,
+        what an agent learns about budgets is noise, and harms it under another budget."""),
+    ] = False
+    context: Annotated[
+        bool,
+        Doc("""Sees which market this is, and what came of its offers so far (``market_model.context``), for trainings
+        in many markets."""),
+    ] = False
+    curve: Annotated[
+        bool,
+        Doc("""Besides the context, sees the learning curve that was fitted to its data set, if there is one
+        (``market_model.knowledge``)."""),
+    ] = False
+    lots: Annotated[
+        bool,
+        Doc("""Among clients that are worth the same, a random draw decides; otherwise the one with the lower number
+        comes first, and services that decide alike all want the same ones."""),
+    ] = False
+    members: Annotated[
+        Count,
+        Doc("""How many critics an agent has, each of which learns from batches of its own. It decides by their mean:
+        where training has said little, they differ, and the mean errs less than they do on average."""),
+    ] = 1
+    average: Annotated[
+        Rate, Doc("Rate at which the networks that are played follow those that learn; 1: they are the same.")
+    ] = 0.003
+    learning_rate: Annotated[Positive, Doc("Adam's, for all networks.")] = 1e-3
+    batch: Annotated[Count, Doc("Transitions of each service in an update.")] = 32
+    replay: Annotated[Count, Doc("Transitions of each service that are kept.")] = 4000
+    updates: Annotated[Positive, Doc("Updates for each round played.")] = 1.0
+    horizon: Annotated[Count, Doc("Of the advantage; see ``advantages.advantages``.")] = 20
+    hindsight: Annotated[
+        bool,
+        Doc("""Credit is what a decision added to the accuracies of the whole run, as the market's learning curves tell
+        in hindsight (``advantages.Usual``). Only for trainings on curves (backend ``noiseless`` or ``surrogate``)."""),
+    ] = False
+    scale: Annotated[Positive, Doc("Of the advantage.")] = 3.0
 
 
 DEFAULTS = MahdrlSettings()

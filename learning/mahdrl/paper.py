@@ -23,10 +23,11 @@ Departures, and what we chose where the paper leaves something open, are describ
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 import torch
+from annotated_doc import Doc
 from numpy.random import Generator
 from torch import Tensor
 
@@ -54,20 +55,23 @@ SCALE = 5.0  # brings what one choice changes to a size at which the networks le
 class PaperSettings:
     """Hyper-parameters of Algorithm 1."""
 
-    hidden: tuple[Count, ...] = (120, 60)  # neurons of the hidden layers of actor and critic; the paper's
-    replay: Count = 4000  # transitions kept for each agent; the paper's
-    batch: Count = 32  # transitions in an update; the paper's
-    discount: Part = 0.95  # gamma; the paper's
-    soft: Rate = 0.01  # varsigma of eq. (12); the paper's
-    # subtracted from the actor's output before the sigmoid, so that an untrained actor pays about 0.7 % above the bid
-    # (with 2: 12 %), not 50 %; ours
-    bias: NotNegative = 5.0
-    # both learning rates of Adam are those of DDPG (Lillicrap et al., "Continuous control with deep reinforcement
-    # learning", ICLR 2016)
-    actor_rate: Positive = 1e-4
-    critic_rate: Positive = 1e-3
-    noise: NotNegative = 0.05  # the standard deviation per round of the random process xi, which is DDPG's; ours
-    reversion: Part = 0.15  # its pull towards 0; DDPG's
+    hidden: Annotated[tuple[Count, ...], Doc("Neurons of actor's and critic's hidden layers; the paper's.")] = (120, 60)
+    replay: Annotated[Count, Doc("Transitions kept for each agent; the paper's.")] = 4000
+    batch: Annotated[Count, Doc("Transitions in an update; the paper's.")] = 32
+    discount: Annotated[Part, Doc("Gamma; the paper's.")] = 0.95
+    soft: Annotated[Rate, Doc("Varsigma of eq. (12); the paper's.")] = 0.01
+    bias: Annotated[
+        NotNegative,
+        Doc("""Subtracted from the actor's output before the sigmoid, so that an untrained actor pays about 0.7 % above
+        the bid (with 2: 12 %), not 50 %; ours."""),
+    ] = 5.0
+    # DDPG: Lillicrap et al., "Continuous control with deep reinforcement learning", ICLR 2016
+    actor_rate: Annotated[Positive, Doc("Learning rate of the actor's Adam; DDPG's.")] = 1e-4
+    critic_rate: Annotated[Positive, Doc("Learning rate of the critic's Adam; DDPG's.")] = 1e-3
+    noise: Annotated[
+        NotNegative, Doc("The standard deviation per round of the random process xi, which is DDPG's; ours.")
+    ] = 0.05
+    reversion: Annotated[Part, Doc("Its pull towards 0; DDPG's.")] = 0.15
 
 
 Batch = Mapping[str, Tensor]
