@@ -46,15 +46,15 @@ WITHOUT_KERNEL = "training model {!r} without the compiled kernel needs PyTorch"
 @pytest.mark.parametrize(
     ("arguments", "needs"),
     [
-        (["run", "quickstart", "--set", "training.model=resnet8"], WITHOUT_KERNEL.format("resnet8")),
         (["train", "paper", "--out", "agent"], "flmarket train needs PyTorch"),
         *slow(
+            (["run", "quickstart", "--set", "training.model=resnet8"], WITHOUT_KERNEL.format("resnet8")),
             (["run", "quickstart", "--set", "training.kernel=reference"], WITHOUT_KERNEL.format("cnn")),
             (["run", "quickstart", "--set", "training.device=cuda"], "training.device = 'cuda' needs PyTorch"),
             (["run", "paper", "--rounds", "1"], "a download needs torchvision"),
         ),
     ],
-    ids=["another network", "training an agent", "plain torch", "a GPU", "a download"],
+    ids=["training an agent", "another network", "plain torch", "a GPU", "a download"],
 )
 def test_what_needs_torch_says_what_to_install(
     arguments: list[str], needs: str, folder: Path, monkeypatch: pytest.MonkeyPatch

@@ -14,12 +14,11 @@ from pkgutil import iter_modules
 import pytest
 import typer
 
-import flmarket
+from flmarket import __version__
 from flmarket.cli import commands, program
-from support import shell
+from support.shell import CLI as DOOR
+from support.shell import flmarket
 from support.tiers import slow
-
-DOOR = [sys.executable, "-P", "-m", "flmarket.cli.main"]
 
 
 @pytest.mark.parametrize("name", [module.name for module in iter_modules(commands.__path__)])
@@ -31,7 +30,7 @@ def test_the_list_of_commands_has_the_first_sentence_of_each(name: str) -> None:
 
 
 def test_help_names_every_command_and_shows_examples() -> None:
-    done = subprocess.run([*DOOR, "--help"], capture_output=True, text=True)
+    done = flmarket("--help")
     assert done.returncode == 0
     for word in (*program.COMMANDS, "Examples", "flmarket run quickstart"):
         assert word in done.stdout
@@ -39,9 +38,9 @@ def test_help_names_every_command_and_shows_examples() -> None:
 
 @pytest.mark.parametrize("command", [[], ["fork"], ["calibrate", "dqi"]])
 def test_flags_are_shown_without_a_type(command: list[str]) -> None:
-    done = subprocess.run([*DOOR, *command, "--help"], capture_output=True, text=True)
-    assert "--help" in done.stdout
-    assert "<bool>" not in done.stdout
+    shown = flmarket(*command, "--help").stdout
+    assert "--help" in shown
+    assert "<bool>" not in shown
 
 
 COMMAND = """\
@@ -69,11 +68,6 @@ def test_what_comes_up_at_once_imports_nothing_heavy(program: str, heavy: set[st
     subprocess.run([sys.executable, "-c", line], check=True, capture_output=True, cwd=tmp_path)
 
 
-def test_the_version_is_printed() -> None:
-    done = subprocess.run([*DOOR, "--version"], capture_output=True, text=True)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"flmarket {flmarket.__version__}\n", "")
-
-
 def test_a_defect_of_ours_shows_its_traceback_and_has_status_70(tmp_path: Path) -> None:
     program = "from flmarket.cli import main, program\nprogram.app = '\\x1b[31m'.index\nmain.main()"
     done = subprocess.run([sys.executable, "-c", program, "policies"], capture_output=True, text=True, cwd=tmp_path)
@@ -81,21 +75,20 @@ def test_a_defect_of_ours_shows_its_traceback_and_has_status_70(tmp_path: Path) 
     assert done.stderr.startswith("Traceback (most recent call last):\n")
     assert "in run_arguments" in done.stderr
     assert done.stderr.splitlines()[-1].startswith(
-        f"This is a defect of flmarket. Please report it with these lines: flmarket {flmarket.__version__}, Python "
+        f"This is a defect of flmarket. Please report it with these lines: flmarket {__version__}, Python "
     )
 
 
 def test_a_tilde_that_the_shell_left_stands_for_the_home_folder(tmp_path: Path) -> None:
-    environment = {**os.environ, "HOME": str(tmp_path)}
     words = ["run", "quickstart", "--rounds=1", "--set=training.backend=surrogate", "--out=~/runs", "--dry-run"]
-    done = subprocess.run([*DOOR, *words], capture_output=True, text=True, cwd=tmp_path, env=environment)
+    done = flmarket(*words, cwd=tmp_path, env={"HOME": str(tmp_path)})
     assert f"{tmp_path}/runs/quickstart-" in done.stdout
     assert not (tmp_path / "~").exists()
 
 
 @pytest.mark.parametrize("empty", [["--out", ""], ["--out="]])
 def test_an_empty_path_is_refused_as_it_would_be_the_current_folder(empty: list[str], tmp_path: Path) -> None:
-    done = subprocess.run([*DOOR, "run", "quickstart", *empty], cwd=tmp_path, capture_output=True, text=True)
+    done = flmarket("run", "quickstart", *empty, cwd=tmp_path)
     assert (done.returncode, done.stderr) == (2, "--out is empty; give it a value, or leave it out\n")
     assert not [*tmp_path.iterdir()]
 
@@ -135,7 +128,7 @@ def test_a_standard_output_that_takes_nothing(
     assert (done.returncode, done.stderr) == (status, line)
 
 
-@pytest.mark.parametrize("stream", ["stdout", "stderr"])
+@pytest.mark.parametrize("stream", ["stdout", *slow("stderr")])
 def test_a_stream_that_does_not_block_and_is_full_is_waited_for(stream: str, quick_run: tuple[Path, object]) -> None:
     reading, writing = os.pipe()
     os.set_blocking(writing, False)
@@ -251,11 +244,11 @@ main()
 """The command, which gets a signal while Python is about to end."""
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP], ids=["SIGTERM", "SIGHUP"])
+@pytest.mark.parametrize("number", [signal.SIGTERM, *slow(signal.SIGHUP)], ids=["SIGTERM", "SIGHUP"])
 def test_a_signal_after_the_work_ends_the_command_at_once(number: signal.Signals) -> None:
     program = [sys.executable, "-P", "-c", LAST.format(number.value), "--version"]
     done = subprocess.run(program, capture_output=True, text=True)
-    assert (done.returncode, done.stdout) == (128 + number, f"flmarket {flmarket.__version__}\n")
+    assert (done.returncode, done.stdout) == (128 + number, f"flmarket {__version__}\n")
 
 
 def test_ctrl_c_as_earlier_versions_of_typer_pass_it_on(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,4 +256,4 @@ def test_ctrl_c_as_earlier_versions_of_typer_pass_it_on(monkeypatch: pytest.Monk
         raise typer.Abort
 
     monkeypatch.setattr("flmarket.cli.program.app", app)
-    assert shell.flmarket("policies").returncode == 130
+    assert flmarket("policies").returncode == 130

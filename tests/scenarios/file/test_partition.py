@@ -7,14 +7,17 @@ from pathlib import Path
 import pytest
 
 from fl.data.partition import Dirichlet, Iid, Shards
+from flmarket.analysis.verification.rerun import rerun
+from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.partition import partition_of
 from scenarios.loader import ScenarioError, digest, load, parse, with_values
-from scenarios.running.batch import run_all
+from scenarios.running.batch import notes, run_all
 from scenarios.running.planning import plan
 from scenarios.running.run_options import RunOptions
 from support.observers import Observer
+from support.runs import planned, played, table
 from support.shell import flmarket
 
 TEXT = """
@@ -171,13 +174,12 @@ def test_a_file_leaves_no_images_to_validate_on(here: Path) -> None:
 @pytest.mark.parametrize("size", ["", "\ndata_size = [50, 80]"], ids=["everything", "some"])
 def test_a_client_that_owns_nothing_is_offline(size: str, here: Path) -> None:
     (here / "parts.json").write_text(json.dumps({0: list(range(0, 900, 2)), 1: [], 2: list(range(1, 900, 2))}))
-    (here / "owned.toml").write_text(text_with("parts.json", more=size))
-    done = flmarket("run", "owned.toml", "--policy", "hqfa", "--policy", "random")
-    assert "note: owned: 1 client without an image: offline in all rounds" in done.stderr
-    for offers in here.glob("runs/*/*/*/offers.csv"):
-        assert {row.split(",")[2] for row in offers.read_text().splitlines()[1:]} <= {"0", "2"}
-    done = flmarket("verify", "runs", "--rerun")
-    assert done.returncode == 0, done.stdout + done.stderr
+    scenario = parse(text_with("parts.json", more=size))
+    assert "owned: 1 client without an image: offline in all rounds" in notes([scenario], Shelf())
+    for policy in ("hqfa", "random"):
+        run = played(scenario, here / "runs", policy)
+        assert {row["client"] for row in table(run.path, "offers")} <= {"0", "2"}
+        assert verify(run).problems == rerun(run, Shelf()) == []
 
 
 def test_a_client_owns_images_of_all_data_sets_or_of_none(here: Path) -> None:
@@ -195,21 +197,17 @@ def test_a_client_owns_images_of_all_data_sets_or_of_none(here: Path) -> None:
 @pytest.mark.parametrize("backend", ["real", "surrogate"])
 def test_a_run_trains_on_what_clients_own_and_is_verified(backend: str, here: Path) -> None:
     (here / "parts.json").write_text(json.dumps({client: list(range(client, 1438, 3)) for client in range(3)}))
-    (here / "owned.toml").write_text(text_with("parts.json", more="\ndata_size = [50, 80]"))
-    played = flmarket("run", "owned.toml", "--backend", backend, "-q")
-    assert played.returncode == 0, played.stderr
-    verified = flmarket("verify", "runs", "--rerun")
-    assert verified.returncode == 0, verified.stderr
-    assert "same bytes again" in verified.stdout
+    text = text_with("parts.json", more="\ndata_size = [50, 80]")
+    run = played(parse(text, overrides=[f"training.backend={backend}"]), here / "runs")
+    assert verify(run).problems == rerun(run, Shelf()) == []
 
 
 def test_a_changed_file_is_another_run(here: Path) -> None:
-    (here / "parts.csv").write_text(CSV)
-    (here / "owned.toml").write_text(text_with("parts.csv"))
-    assert flmarket("run", "owned.toml", "--backend", "surrogate", "-q").returncode == 0
-    (here / "parts.csv").write_text(CSV.replace("2,0", "2,1"))
-    assert flmarket("run", "owned.toml", "--backend", "surrogate", "-q").returncode == 0
-    assert len(list((here / "runs").glob("owned-*"))) == 2
+    places = set()
+    for content in (CSV, CSV.replace("2,0", "2,1")):
+        (here / "parts.csv").write_text(content)
+        places.add(planned(parse(text_with("parts.csv")), here / "runs").directory.path)
+    assert len(places) == 2
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
@@ -227,9 +225,8 @@ def test_a_file_that_changes_while_a_batch_plays_ends_it(jobs: int, here: Path, 
 def test_runs_of_another_file_are_not_called_right_or_wrong_by_the_present_one(backend: str, here: Path) -> None:
     owned = {client: list(range(client, 1438, 3)) for client in range(3)}
     (here / "parts.json").write_text(json.dumps(owned))
-    (here / "owned.toml").write_text(text_with("parts.json", more="\ndata_size = [50, 80]"))
-    assert flmarket("run", "owned.toml", "--backend", backend, "-q").returncode == 0
-    [run] = here.glob("runs/*/*/*")
+    text = text_with("parts.json", more="\ndata_size = [50, 80]")
+    run = played(parse(text, overrides=[f"training.backend={backend}"]), here / "runs").path
     (here / "parts.json").write_text(json.dumps(dict(zip(owned, reversed(owned.values()), strict=True))))
     other = "parts.json is not the file with which the run was played\n"
     verified = flmarket("verify", str(run))

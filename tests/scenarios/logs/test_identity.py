@@ -24,6 +24,7 @@ from scenarios.running.batch_run import Run
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import execute
 from support.runs import reseal
+from support.tiers import slow
 
 SHORT = ("rounds=4", "training.backend=surrogate")
 PLAYED = {
@@ -153,7 +154,7 @@ def found_by(look: Callable[[], object]) -> bool:
         return True
 
 
-@pytest.mark.parametrize("number", range(55))
+@pytest.mark.parametrize("number", [*range(20), *slow(*range(20, 55))])
 def test_an_edit_that_the_digests_were_made_to_fit_is_found(
     number: int, played: dict[str, Run], tmp_path: Path
 ) -> None:

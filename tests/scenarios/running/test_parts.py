@@ -34,6 +34,7 @@ def test_parts_are_the_batch_and_do_not_depend_on_what_is_complete(one_service: 
     assert planned(*batch, RunOptions(out=tmp_path, part="2/3"), shelf) == before
 
 
+@pytest.mark.slow
 def test_parts_that_play_at_once_in_one_folder_come_to_the_bytes_of_one_batch(
     one_service: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
 ) -> None:

@@ -21,7 +21,6 @@ from scenarios.running.batch import run_all
 from scenarios.running.planning import due, plan
 from scenarios.running.run_options import RunOptions
 from support.observers import Observer
-from support.tiers import slow
 
 MARK = uuid.uuid4().hex
 PATIENCE = 60.0
@@ -137,9 +136,8 @@ def test_a_complete_run_of_another_seed_is_refused(text: str, tmp_path: Path, sh
         due(runs)
 
 
-@pytest.mark.parametrize(
-    "how", [signal.SIGINT, *slow(signal.SIGTERM, signal.SIGKILL)], ids=["Ctrl-C", "SIGTERM", "SIGKILL"]
-)
+@pytest.mark.slow  # tests/scenarios/running/test_fanout.py interrupts processes in the fast tier
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=["Ctrl-C", "SIGTERM", "SIGKILL"])
 def test_an_interrupted_batch_leaves_no_process_and_goes_on(
     how: signal.Signals,
     text: str,

@@ -107,4 +107,3 @@ def test_a_rule_that_remembers_is_attacked_over_several_rounds(monkeypatch: pyte
     assert " in odd rounds of service-1, whose work costs it " in line
     assert "it has 17.385000 of 10 rounds instead of 10.480000" in line
     assert line.endswith("(not written as a scenario: it takes more than one round)")
-    assert found == certify(longer)

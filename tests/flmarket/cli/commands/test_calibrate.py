@@ -100,10 +100,10 @@ def test_surrogate_fits_tests_and_then_runs(folder: Path) -> None:
     assert 'backend = "surrogate": accuracies follow fitted curves' in noted.stderr
 
 
-def test_a_foreign_file_in_the_way_is_bad_input(folder: Path) -> None:
-    (folder / "foreign").mkdir()
-    (folder / "foreign" / "dqi-points.csv").write_text("a,b\n1,2\n")
-    done = calibrate(folder, "calibrate", "dqi", "small.toml", "--out", "foreign")
+def test_a_foreign_file_in_the_way_is_bad_input(tmp_path: Path) -> None:
+    (tmp_path / "small.toml").write_text(SMALL)
+    (tmp_path / "dqi-points.csv").write_text("a,b\n1,2\n")
+    done = calibrate(tmp_path, "calibrate", "dqi", "small.toml", "--out", ".")
     assert done.returncode == 2
     assert "does not hold calibration points" in done.stderr
 
