@@ -29,7 +29,7 @@ from peers.workload import WARM_UP, Job
 from fl.arithmetic.draws import draw_key
 from fl.data.dataset import Dataset
 from fl.data.registry import DatasetError, info, load
-from scenarios.file.partition import partition_of
+from scenarios.file.client_files import partition_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import load as load_scenario
 from scenarios.plugin_files import load_plugin

@@ -30,11 +30,9 @@ from flmarket.core.errors import InputError, RunError
 from learning.evaluation import Entrant, lineup
 from learning.policy import POLICIES, Bounds, DataRanges, Policy, PolicyContext, agent_digest
 from learning.seats import MarketFactory, bounds, ranges
-from scenarios.file.availability import availability_of, trace_of
 from scenarios.file.checks import check_supply
+from scenarios.file.client_files import availability_of, partition_digests, partitions_of, trace_of
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
-from scenarios.file.partition import digests as partition_digests
-from scenarios.file.partition import partitions_of
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Clients, Scenario, Service
 

@@ -18,10 +18,9 @@ from fl.surrogate.fitted import FitError, dqi_fit
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
-from scenarios.file.availability import trace_of
+from scenarios.file.client_files import partition_of, partitions_of, trace_of, without_images
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.key_mistakes import findings
-from scenarios.file.partition import partition_of, partitions_of, without_images
 from scenarios.file.problems import Mistake, Path, number, quoted
 from scenarios.file.schema import DATASET, REGISTRIES, ClientGroup, Clients, Scenario, Service
 

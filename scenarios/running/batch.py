@@ -12,7 +12,7 @@ from fl.training.models import MODELS
 from flmarket.core.errors import RunError
 from flmarket.core.text import counted
 from scenarios.build import Shelf, backend_of, bid_range, datasets_of, images_of
-from scenarios.file.partition import without_images
+from scenarios.file.client_files import without_images
 from scenarios.file.schema import Scenario
 from scenarios.loader import regimes_of
 from scenarios.logs.directory import LOG

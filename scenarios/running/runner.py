@@ -33,8 +33,7 @@ from scenarios.build import (
     inputs_of,
     recorded_of,
 )
-from scenarios.file.availability import trace_of
-from scenarios.file.partition import digests as partition_digests
+from scenarios.file.client_files import records
 from scenarios.loader import dumps, regimes_of, settled
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, unwritable
 from scenarios.logs.writing import Mark
@@ -260,7 +259,6 @@ def meta_of(run: Run, shelf: Shelf) -> dict[str, Any]:
         "labels": {name: info(name).labels for name in datasets_of(run.scenario)},
         "agents": agents_of(run.scenario),
         "plugins": plugins_of(run.scenario),
-        **({} if (trace := trace_of(run.scenario)) is None else {"availability": {"sha256": trace.sha256}}),
-        **({"partition": found} if (found := partition_digests(run.scenario)) else {}),
+        **records(run.scenario),
         "git": git_revision(),
     }

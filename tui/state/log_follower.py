@@ -8,8 +8,7 @@ from fl.data.registry import DATASETS
 from flmarket.core.crash import defect
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import PluginError
-from scenarios.file.availability import require_same_trace
-from scenarios.file.partition import require_same_files
+from scenarios.file.client_files import require_same_partitions, require_same_trace
 from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG, META, RunDirectory
 from scenarios.logs.reading import LogError, LoggedRound, RunReader
@@ -66,7 +65,7 @@ class DirectoryFeed:
         self.session.identify(self._path, RunDirectory(self._path).scenario_text(), labels=labels)
         if meta is not None and (scenario := self.session.scenario) is not None:
             require_same_trace(scenario, meta, "clients.availability")
-            require_same_files(scenario, meta, "data.partition")  # bids depend on it, as on a plug-in
+            require_same_partitions(scenario, meta, "data.partition")  # bids depend on it, as on a plug-in
         return whole
 
     def _follow(self) -> None:

@@ -34,10 +34,9 @@ from flmarket.analysis.log_frames import read_by_rounds, read_table
 from flmarket.analysis.verification.findings import Rows
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
-from scenarios.file.availability import intervals_of, trace_of
 from scenarios.file.checks import played
+from scenarios.file.client_files import intervals_of, require_same_partitions, trace_of
 from scenarios.file.interventions import at, offline_at
-from scenarios.file.partition import require_same_files
 from scenarios.file.schema import Market, Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
@@ -307,7 +306,7 @@ class Logs:
     @cached_property
     def population(self) -> Population:
         """The clients, drawn again from the seed; without a ``behaviour``, their bids and reports mean nothing."""
-        require_same_files(self.scenario, self.meta, "data.partition")
+        require_same_partitions(self.scenario, self.meta, "data.partition")
         spec = population_spec(self.scenario, behaviour=self.behaviour or Truthful())
         try:
             dqi = [self._dqi(service.dataset) for service in self.scenario.services]

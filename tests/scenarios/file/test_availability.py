@@ -6,7 +6,7 @@ import pytest
 
 from des.schedule import Availability
 from flmarket.core.errors import InputError
-from scenarios.file.availability import read_trace
+from scenarios.file.client_files import read_trace
 
 GOOD = "client,from,to\n0,1,3\n1,2,9\n\n0,5,5\n2,4,4\n"
 

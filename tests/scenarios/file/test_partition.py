@@ -11,7 +11,7 @@ from flmarket.analysis.verification.rerun import rerun
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
-from scenarios.file.partition import partition_of
+from scenarios.file.client_files import partition_of
 from scenarios.loader import ScenarioError, digest, load, parse, with_values
 from scenarios.running.batch import notes, run_all
 from scenarios.running.planning import plan
