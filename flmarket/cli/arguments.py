@@ -1,28 +1,21 @@
 """Arguments and options that several commands take, and the checks they share."""
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import replace
+from collections.abc import Callable, Sequence
 from functools import wraps
 from glob import escape, glob
 from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import typer
 
 from flmarket.core.declared import Declared, declared
 from flmarket.core.errors import InputError
-from flmarket.core.text import printable
 from flmarket.core.tracking import hide
 from scenarios.builtin import builtin_names
 from scenarios.file.overrides import AddressError, parse_assignment
 from scenarios.running.run_options import Place
 from scenarios.running.seeds import parse_seeds
-
-if TYPE_CHECKING:
-    from scenarios.file.checks import Catalogue
-    from scenarios.file.schema import Scenario
 
 
 def scenario_names(incomplete: str) -> list[str]:
@@ -34,9 +27,9 @@ def scenario_names(incomplete: str) -> list[str]:
 
 def _names(kind: str) -> Callable[[str], list[str]]:
     def begun(incomplete: str) -> list[str]:
-        from scenarios.file.checks import installed
+        from flmarket.cli.loading import plugin_names
 
-        return [name for name in installed().names[kind] if name.startswith(incomplete)]
+        return plugin_names(kind, incomplete)
 
     return begun
 
@@ -46,23 +39,10 @@ policy_names, mechanism_names = _names("policy"), _names("mechanism")
 
 
 def _assignments(context: typer.Context, incomplete: str) -> list[str]:
-    """Return the keys that begin so, of services by their names; after a key that has choices, these."""
-    from scenarios.file.checks import installed
-    from scenarios.file.keys import keys
-    from scenarios.file.overrides import EVERY_SERVICE
-    from scenarios.loader import load
+    from flmarket.cli.loading import assignment_beginnings
 
-    tables: dict[str, tuple[str | int, ...]] = {"": (), EVERY_SERVICE: ("services", 0)}
-    for source in context.params.get("sources") or context.args:  # those of a line that ends with --set
-        with suppress(InputError):  # a scenario that cannot be used
-            tables |= {f"services.{it.name}.": ("services", 0) for it in load(source).services}
-    words = []
-    for table, path in tables.items():
-        for key in keys(path):
-            choices = installed().names[key.names] if key.names else key.choices
-            begun = f"{table}{key.label}="
-            words += [begun + word for word in choices] if choices and incomplete.startswith(begun) else [begun]
-    return [word for word in words if word.startswith(incomplete)]
+    # The scenarios of a line that ends with --set are all that was not parsed.
+    return assignment_beginnings(context.params.get("sources") or context.args, incomplete)
 
 
 Sources = Annotated[
@@ -164,32 +144,6 @@ def seeds_of(seeds: str | None, seed: Sequence[int] | None, otherwise: Sequence[
     return otherwise if seeds is None else parse_seeds(seeds)
 
 
-def load_all(
-    sources: list[str],
-    assignments: list[str],
-    values: Mapping[str, object] | None = None,  # by key, which options such as --rounds set
-    *,
-    catalogue: "Catalogue | None" = None,
-) -> "list[Scenario]":
-    """Load all scenarios, so that the problems of all files are shown at once."""
-    from scenarios.loader import Problem, ScenarioError, load
-
-    overrides = [*assignments, *(f"{key}={it}" for key, it in (values or {}).items())]
-    scenarios: list[Scenario] = []
-    problems: list[Problem] = []
-    for source in sources:
-        try:
-            scenarios.append(load(source, overrides, catalogue=catalogue))
-        except ScenarioError as error:
-            for problem in error.problems:
-                if len(sources) > 1 and problem.file in map(printable, overrides):
-                    problem = replace(problem, message=f"{problem.message} (in {source})")
-                problems.append(problem)
-    if problems:
-        raise ScenarioError(problems)
-    return scenarios
-
-
 def parse_options(texts: Sequence[str]) -> dict[str, Any]:
     """Read ``--option key=value``; values as in TOML, and bare words as text."""
     options: dict[str, Any] = {}
@@ -207,17 +161,7 @@ def parse_options(texts: Sequence[str]) -> dict[str, Any]:
 def load_plugins(files: list[Path] | None) -> None:
     """Load the files of ``--plugin``, if any; a PluginError names the file and the line of what cannot be used."""
     if files:
-        from scenarios.plugin_files import load_plugin
+        from scenarios.plugin_files import load_plugin  # and with it all that can be registered
 
         for file in files:
             load_plugin(file)
-
-
-def check_policies(names: list[str]) -> None:
-    """Raise an InputError for the first that ``--policy`` does not take."""
-    from learning.policy import ALL
-    from scenarios.file.policy_choice import PolicyChoice
-
-    for name in names:
-        if name != ALL:
-            PolicyChoice.parse(name)

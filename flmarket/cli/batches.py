@@ -11,8 +11,8 @@ from pathlib import Path
 from flmarket.analysis.results.measures import MARKET, MEASURES
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import read_runs
-from flmarket.cli.arguments import check_policies, load_all
 from flmarket.cli.console import note, program
+from flmarket.cli.loading import check_policies, load_all
 from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
 from flmarket.core.text_table import TextTable

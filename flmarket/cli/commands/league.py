@@ -16,14 +16,13 @@ from flmarket.cli.arguments import (
     Quiet,
     Seed,
     Source,
-    check_policies,
-    load_all,
     load_plugins,
     policy_names,
     seeds_of,
     seeds_option,
 )
 from flmarket.cli.console import note, result
+from flmarket.cli.loading import check_policies, load_all
 from flmarket.core.errors import InputError
 from flmarket.core.rich_console import draw, stdout
 from scenarios.logs.outside import require_folder_place

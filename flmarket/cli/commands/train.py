@@ -15,7 +15,6 @@ from flmarket.cli.arguments import (
     Plugins,
     Quiet,
     Seed,
-    load_all,
     load_plugins,
     parse_options,
     scenario_names,
@@ -24,6 +23,7 @@ from flmarket.cli.arguments import (
     taking,
 )
 from flmarket.cli.console import note, result
+from flmarket.cli.loading import load_all
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import require_extra
 from flmarket.core.tracking import counting, shown

@@ -4,8 +4,9 @@ from dataclasses import replace
 from functools import partial
 
 from fl.data.registry import load
-from flmarket.cli.arguments import Assignments, Plugins, Sources, load_all, load_plugins
+from flmarket.cli.arguments import Assignments, Plugins, Sources, load_plugins
 from flmarket.cli.console import note, result
+from flmarket.cli.loading import load_all
 from flmarket.core.text import counted
 from scenarios.build import Shelf, recorded_of
 from scenarios.file.checks import installed

@@ -7,7 +7,7 @@ import pytest
 
 import flmarket
 from fl.data.registry import load as load_dataset
-from flmarket.cli.arguments import load_all
+from flmarket.cli.loading import load_all
 from flmarket.core.errors import InputError
 from learning.policy import POLICIES
 from scenarios.build import Shelf
