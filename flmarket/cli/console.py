@@ -10,6 +10,7 @@ import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import typer
 
@@ -50,6 +51,12 @@ def program() -> str:
     called, found = sys.argv[0], shutil.which("flmarket")
     known = found is not None and os.path.realpath(found) == os.path.realpath(called)
     return "flmarket" if known else shlex.quote(called)
+
+
+def on_the_screen(run: Path, round_: int, plugins: Sequence[Path]) -> str:
+    """Return what to type after the program's name to see a round of a run."""
+    loaded = (word for file in plugins for word in ("--plugin", str(file)))
+    return shlex.join(["replay", str(run), "--round", str(round_), *loaded])
 
 
 def missing(unfinished: Sequence[str], damaged: Sequence[str]) -> None:

@@ -157,7 +157,7 @@ class _Lines(logging.Handler):
 
 def serve(arguments: Sequence[str], out: Path, port: int) -> None:
     """Serve until interrupted; every browser window gets its own app."""
-    app = "exec " + shlex.join(command("flmarket.cli.web_app", "--out", str(out), *arguments))
+    app = "exec " + shlex.join(command("flmarket.cli.launch", "--out", str(out), *arguments))
     try:
         LoopbackServer(app, port).serve()
     except OSError as error:

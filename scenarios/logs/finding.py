@@ -8,14 +8,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flmarket.core.errors import InputError
-from flmarket.core.files import walk
+from flmarket.core.files import find_below, walk
 from flmarket.core.text import counted
-from scenarios.logs.directory import META, SCENARIO, RunDirectory, RunDirectoryError
+from scenarios.logs.directory import META, NOT_A_RUN, SCENARIO, RunDirectory, RunDirectoryError
 from scenarios.logs.identity import require_itself
 from scenarios.logs.run_state import RunState
 
 RUN = re.compile(r"seed-[0-9]+")
 """The name of a run's directory."""
+
+_MOST_SHOWN = 10  # runs that a message lists
 
 
 def require_directory(place: Path) -> None:
@@ -24,6 +26,21 @@ def require_directory(place: Path) -> None:
         raise InputError(f"{place}: is a file; name the directory of a run, or a folder with runs in it")
     if not place.exists():
         raise InputError(f"{place}: no such directory")
+
+
+def run_directory(path: Path) -> Path:
+    """Return the run directory at ``path``, or the only one below it."""
+    require_directory(path)
+    if (path / "scenario.toml").exists():
+        return path
+    found = [below.parent for below in find_below(path, "scenario.toml")]
+    if len(found) == 1:
+        return found[0]
+    if not found:
+        raise InputError(f"{path}: {NOT_A_RUN}")
+    shown = "\n".join(f"  {run}" for run in found[:_MOST_SHOWN])
+    more = f"\n  ({len(found) - _MOST_SHOWN} more)" if len(found) > _MOST_SHOWN else ""
+    raise InputError(f"{path}: contains {len(found)} runs; choose one:\n{shown}{more}")
 
 
 @dataclass(frozen=True)

@@ -8,10 +8,10 @@ import typer
 from flmarket.analysis.log_frames import write_frame
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.cli.arguments import Plugins, load_plugins
-from flmarket.cli.console import program, result
-from flmarket.cli.launch import on_the_screen, run_directory
+from flmarket.cli.console import on_the_screen, program, result
 from flmarket.core.files import asked_for
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.finding import run_directory
 from scenarios.logs.outside import require_place
 
 

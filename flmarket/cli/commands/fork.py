@@ -11,12 +11,12 @@ from flmarket.analysis.what_if.fork import Fork
 from flmarket.analysis.what_if.fork import fork as play
 from flmarket.cli.arguments import Plugins, Quiet, load_plugins, taking
 from flmarket.cli.console import note, result
-from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text_table import TextTable
 from scenarios.file.overrides import AddressError, parse_assignment
+from scenarios.logs.finding import run_directory
 from scenarios.logs.outside import require_place
 from scenarios.running.run_options import PlayOptions
 

@@ -7,10 +7,12 @@ import typer
 
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import result
-from flmarket.cli.launch import require_round, run_directory, start
+from flmarket.cli.launch import start
 from flmarket.core.errors import InputError
 from flmarket.core.text import counted
+from scenarios.logs.finding import run_directory
 from scenarios.logs.outside import require_place
+from scenarios.logs.reading import LogError, RunReader
 
 
 def replay(
@@ -32,7 +34,7 @@ def replay(
     load_plugins(plugin)
     directory = run_directory(run)
     if round_ is not None:
-        require_round(directory, round_)
+        _require_round(directory, round_)
     if save is None:
         start(str(directory), Path("runs"), round_ or 0)
         return
@@ -44,3 +46,14 @@ def replay(
 
     rounds = record(directory, save, round_ or 1)
     result(f"{save}: {counted(rounds, 'round')}")
+
+
+def _require_round(run: Path, number: int) -> None:
+    """Refuse a round that a run directory does not have."""
+    try:
+        newest, _ = RunReader(run).last()
+    except LogError as error:
+        raise InputError(f"{run}: {error}") from error
+    if number > newest:
+        rounds = f"rounds 1 to {newest}" if newest else "no round"
+        raise InputError(f"unknown round {number}; the run has {rounds}")

@@ -21,8 +21,7 @@ from flmarket.analysis.results.report_tables import introduction, tables
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, mixed, read, remarks, without_forks
 from flmarket.analysis.what_if.decisive_rounds import decisive
 from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
-from flmarket.cli.console import missing, note, result, silenced
-from flmarket.cli.launch import on_the_screen
+from flmarket.cli.console import missing, note, on_the_screen, result, silenced
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from flmarket.core.rich_console import draw, stdout

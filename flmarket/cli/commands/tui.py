@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from flmarket.cli.arguments import Plugins, load_plugins
-from flmarket.cli.launch import resolve, start
+from flmarket.cli.launch import opening, start
 from flmarket.core.installation import require_extra
 
 
@@ -33,7 +33,7 @@ def tui(
 
 
 def _serve(what: str | None, out: Path, port: int, plugins: Sequence[Path]) -> None:
-    resolve(what)
+    opening(what)  # its problems are shown here
     require_extra("web", "--web", "textual-serve", "aiohttp", "textual_serve")
     from flmarket.cli.web import serve
 

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from flmarket.cli.launch import Opening, resolve
+from flmarket.cli.launch import opening
+from flmarket.cli.opening import Opening, resolve
 from flmarket.core.errors import InputError
 from scenarios.logs.directory import RunDirectory
 
@@ -19,7 +20,7 @@ def run(out: Path, seed: int) -> Path:
 
 
 def test_nothing_and_a_scenario() -> None:
-    assert resolve(None) == Opening()
+    assert opening(None) == {}
     assert resolve("quickstart") == Opening(scenario="quickstart")
 
 

@@ -9,11 +9,11 @@ import pytest
 
 import tui.state.log_follower
 import tui.state.run_standing
-from flmarket.cli.launch import run_directory
 from flmarket.core.errors import InputError
 from scenarios.loader import parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.finding import run_directory
 from scenarios.logs.reading import LogError, RunReader
 from scenarios.logs.run_state import RunState
 from support.runs import RECORDED, played
