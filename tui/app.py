@@ -1,7 +1,7 @@
 """The Textual app: holds the open runs, and leads from screen to screen.
 
-It imports little on purpose: the first screen should appear at once. Whatever needs pydantic, NumPy or the plots is
-imported when it is used.
+It imports little on purpose: the first screen should appear at once. Screens that need pydantic, NumPy or the plots are
+imported when they are opened (``tui.screens``).
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -23,20 +23,23 @@ from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
+from textual.widgets import OptionList
 
+from flmarket.core.errors import InputError
 from flmarket.core.text import counted
-from tui.screens.dialog import QuitDialog
+from scenarios.builtin import builtin_names, builtin_path
+from tui import screens
 from tui.screens.home import HomeScreen
-from tui.screens.search_line import Listing, SearchLine, place, seek
-from tui.settings import KeptSettings, SettingsError
+from tui.settings import KeptSettings, SettingsError, own_themes
+from tui.state.catalogue import read_scenario
 from tui.style.contrast import with_legible_text
 from tui.style.key_bindings import HELP, SEARCH, stands_for
-from tui.terminal import Printable, TerminalDriver
+from tui.terminal import Printable, TerminalDriver, edit
 from tui.textual_internals import SteadyApp, is_going
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
-    from tui.screens.help import Row
+    from tui.screens.search_line import Listing
     from tui.screens.start_run_dialog import ChosenRuns
     from tui.state.runs import Runs
     from tui.state.watched_run import Session
@@ -117,10 +120,9 @@ class MarketApp(SteadyApp):
     @property
     def runs(self) -> "Runs":
         if self._runs is None:
-            from scenarios.running.processes import WORKER
             from tui.state.runs import Runs
 
-            self._runs = Runs(self._work, self._runner or WORKER)
+            self._runs = Runs(self._work, self._runner)
         return self._runs
 
     @property
@@ -195,19 +197,15 @@ class MarketApp(SteadyApp):
         folder = None if self._memory.file is None else self._memory.file.parent / "themes"
         if folder is None or not folder.is_dir():
             return
-        from tui.settings import own_themes
-
-        for found in own_themes(folder):
-            if isinstance(found, SettingsError):
-                self.notify(str(found), title="A theme is not used", severity="error", timeout=12)
+        for theme in own_themes(folder):
+            if isinstance(theme, SettingsError):
+                self.notify(str(theme), title="A theme is not used", severity="error", timeout=12)
             else:
-                self.register_theme(found)
+                self.register_theme(theme)
 
     def _check_keys(self) -> None:
-        from tui.key_names import unknown_key
-
         for name in self.settings.keys:
-            if problem := unknown_key(name):
+            if problem := screens.unknown_key(name):
                 self.notify(f"{self._memory.file}: keys: {problem}", severity="error", timeout=12)
 
     def _begin(self) -> None:
@@ -218,9 +216,6 @@ class MarketApp(SteadyApp):
         elif self._trainings:
             self.show_trainings(self._trainings)
         elif self._scenario is not None:
-            from scenarios.loader import builtin_names, builtin_path
-            from tui.state.catalogue import read_scenario
-
             built_in = self._scenario in builtin_names()
             path = builtin_path(self._scenario) if built_in else Path(self._scenario)
             self.ask_and_run(read_scenario(path), str(path))
@@ -229,53 +224,38 @@ class MarketApp(SteadyApp):
 
     def show_market(self, session: "Session", round_: int = 0) -> None:
         """Watch one run, from a round on."""
-        from tui.screens.market import MarketScreen
-
-        self.push_screen(MarketScreen(session, self, round_))
+        self.push_screen(screens.MarketScreen(session, self, round_))
 
     def show_fork(self, session: "Session", selected: tuple[int, int]) -> None:
         """Watch a fork in place of its original, with the service and the client that were chosen there."""
-        from tui.screens.market import MarketScreen
-
-        screen = MarketScreen(session, self)
+        screen = screens.MarketScreen(session, self)
         screen.selected = selected
         self.switch_screen(screen)
 
     def show_comparison(self, sessions: "Sequence[Session]") -> None:
         """Compare two or more runs."""
-        from tui.screens.compare import CompareScreen
-
         if self.settings.speed is None:  # one that was started to be watched does not keep the others back
             for session in sessions:
                 self.runs.play_at(session, None)
-        self.push_screen(CompareScreen(sessions, self))
+        self.push_screen(screens.CompareScreen(sessions, self))
 
     def show_batch(self, folder: Path) -> None:
         """Show all runs of a folder, and follow them."""
-        from tui.screens.batch import BatchScreen
-
-        self.push_screen(BatchScreen(folder, self))
+        self.push_screen(screens.BatchScreen(folder, self))
 
     def show_trainings(self, logs: Sequence[Path]) -> None:
         """Show trainings by their logs, and follow them."""
-        from tui.screens.training import TrainingScreen
-
-        self.push_screen(TrainingScreen(logs))
+        self.push_screen(screens.TrainingScreen(logs))
 
     def edit_outside(self, path: Path) -> bool:
         """Edit a file in the user's own editor; return whether there was one to do it in."""
-        from tui.terminal import edit
-
         return edit(self, path)
 
     def show_form(self, text: str, file: str, own: Path | None) -> None:
         """Edit a scenario in a form; a file that is not TOML has none."""
-        from scenarios.file.problems import ScenarioError
-        from tui.screens.configure import ConfigureScreen
-
         try:
-            form = ConfigureScreen(text, file, own, self)
-        except ScenarioError as error:
+            form = screens.ConfigureScreen(text, file, own, self)
+        except InputError as error:
             self.notify(f"{error}; correct it in a text editor", title="Not opened", severity="error", timeout=8)
         else:
             self.push_screen(form)
@@ -283,39 +263,33 @@ class MarketApp(SteadyApp):
     def ask_and_run(self, text: str, file: str) -> None:
         """Ask how to run a scenario, then show its runs: one on the market screen, several on the compare screen."""
         from scenarios.loader import ScenarioError, parse
-        from tui.screens.start_run_dialog import StartRunDialog
 
         try:
             scenario = parse(text, file)
         except ScenarioError as error:
             # The screen below lists them.
-            found = counted(len(error.problems), "problem")
-            self.notify(f"{found}; correct the scenario first", title="Not run", severity="error", timeout=6)
+            problems = counted(len(error.problems), "problem")
+            self.notify(f"{problems}; correct the scenario first", title="Not run", severity="error", timeout=6)
         else:
-            self.push_screen(StartRunDialog(scenario, text, file, self.out), self._start_runs)
+            self.push_screen(screens.StartRunDialog(scenario, text, file, self.out), self._start_runs)
             self.runs.prepare(scenario)
-
-    def play(self, starts: "Sequence[tuple[Start, str]]") -> None:
-        """Start runs, each with a label, and show them."""
-        from tui.screens.start_run_dialog import ChosenRuns
-
-        self._start_runs(ChosenRuns(tuple(starts), ()))
 
     def _start_runs(self, choice: "ChosenRuns | None") -> None:
         if choice is None:
             self.runs.release()
-            return
-        known = set(self.runs.sessions)
-        starts = choice.starts
-        if (speed := self.settings.speed) is not None:
-            starts = tuple((replace(start, speed=None if speed == inf else speed), label) for start, label in starts)
-        sessions = [self.runs.start(start, label) for start, label in starts]
-        sessions += [self.runs.open(path) for path in choice.replay]
-        self.runs.release()
-        if choice.resumes and not known.issuperset(sessions):
-            from tui.screens.start_run_dialog import RESUMES
+        else:
+            self.play(choice.starts, choice.replay, choice.note)
 
-            self.notify(RESUMES, title="Interrupted run", timeout=8)
+    def play(self, starts: "Sequence[tuple[Start, str]]", replay: Sequence[Path] = (), note: str = "") -> None:
+        """Start runs, each with a label, open others, and show all; a note follows if any of them is new."""
+        known = set(self.runs.sessions)
+        if (speed := self.settings.speed) is not None:
+            starts = [(replace(start, speed=None if speed == inf else speed), label) for start, label in starts]
+        sessions = [self.runs.start(start, label) for start, label in starts]
+        sessions += [self.runs.open(path) for path in replay]
+        self.runs.release()
+        if note and not known.issuperset(sessions):
+            self.notify(note, title="Interrupted run", timeout=8)
         if len(sessions) == 1:
             self.show_market(sessions[0])
         else:
@@ -324,37 +298,34 @@ class MarketApp(SteadyApp):
     # Keys
 
     def action_command_palette(self) -> None:
-        from tui.palette import Palette
-
-        if not isinstance(self.screen, Palette):
-            self.push_screen(Palette())
+        if not isinstance(self.screen, screens.Palette):
+            self.push_screen(screens.Palette())
 
     def action_help(self) -> None:
-        from tui.screens.help import HelpScreen
-
-        if not isinstance(self.screen, HelpScreen):
-            self.push_screen(HelpScreen.of_focus(self, self.every_key))
-
-    def every_key(self) -> "Iterable[Row]":
-        from tui.key_names import every_key
-
-        return every_key(MarketApp, self.settings.keys)
+        if not isinstance(self.screen, screens.HelpScreen):
+            self.push_screen(screens.HelpScreen.of_focus(self, self.settings.keys))
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Return whether a key is of use: only lists are searched."""
-        return isinstance(self.focused, Listing) if action in {"search", "next_hit"} else True
+        return self._list is not None if action in {"search", "next_hit"} else True
+
+    @property
+    def _list(self) -> "Listing | None":
+        """The list that has the focus, if one has."""
+        if isinstance(self.focused, OptionList):  # that of the first picture, which needs no imports
+            return self.focused
+        return self.focused if self.focused is not None and screens.is_listing(self.focused) else None
 
     def action_search(self) -> None:
         def keep(words: Sequence[str] | None) -> None:
             self.sought = self.sought if words is None else words
 
-        assert isinstance(self.focused, Listing)  # noqa: S101 - else the key is not in use
-        self.push_screen(SearchLine(self.focused, self.sought), keep)
+        if (listing := self._list) is not None:
+            self.push_screen(screens.SearchLine(listing, self.sought), keep)
 
     def action_next_hit(self, step: int) -> None:
         """Go to the next line that was searched for, or if there was no search to the next line."""
-        assert isinstance(self.focused, Listing)  # noqa: S101
-        if not seek(self.focused, self.sought, place(self.focused) + step, step):
+        if (listing := self._list) is not None and not screens.next_hit(listing, self.sought, step):
             self.notify(f"No line here has {' '.join(self.sought)}.", timeout=3)
 
     def action_help_quit(self) -> None:
@@ -367,9 +338,7 @@ class MarketApp(SteadyApp):
 
     def get_system_commands(self, screen: Screen[Any]) -> Iterable[SystemCommand]:
         """Return what the command palette offers."""
-        from tui.palette import commands
-
-        return commands(self, self, self.home, screen)
+        return screens.commands(self, self, self.home, screen)
 
     async def action_quit(self) -> None:
         running = self._runs.running() if self._runs is not None else []
@@ -381,8 +350,8 @@ class MarketApp(SteadyApp):
             if sure:
                 self.exit()
 
-        if not isinstance(self.screen, QuitDialog):
-            self.push_screen(QuitDialog(len(running)), quit_if)
+        if not isinstance(self.screen, screens.QuitDialog):
+            self.push_screen(screens.QuitDialog(len(running)), quit_if)
 
     def on_unmount(self) -> None:
         if self._runs is not None:

@@ -12,6 +12,8 @@ from typing import Any, Protocol
 from textual.events import Event, Key, MouseDown, MouseScrollDown, MouseScrollUp
 from textual.widgets import Input
 
+from scenarios.builtin import builtin_text
+from tui import screens
 from tui.app import MarketApp
 from tui.screens.home import HomeScreen
 
@@ -40,10 +42,7 @@ class Stage(Protocol):
 
 async def play(stage: Stage) -> None:
     """Play the script: a live run, why an offer was refused, what if, and what that changed."""
-    from scenarios.loader import builtin_text
     from scenarios.running.steering import Start
-    from tui.screens.intervention_dialog import InterventionDialog
-    from tui.screens.market import MarketScreen
 
     app = stage.app
     session = app.runs.start(Start(builtin_text(SCENARIO), SCENARIO, str(app.out), speed=2), SCENARIO)
@@ -55,14 +54,14 @@ async def play(stage: Stage) -> None:
     await stage.press("space", "O", "4", "m")
     await stage.say("Keys 4 and m: why each client trains for this service, or does not", 4)
     await stage.press("m", "f", "1", "i")
-    await stage.until(lambda: isinstance(app.screen, InterventionDialog))
+    await stage.until(lambda: isinstance(app.screen, screens.InterventionDialog))
     value = app.screen.query_one("#value", Input)
     await stage.until(lambda: value.value)  # first the dialog shows what is in force
     value.value = "5"
     await stage.say("Key i: what if this service had a quarter of its budget from now on?", 3)
     await stage.press("enter")
-    await stage.until(lambda: app.screen is not market and isinstance(app.screen, MarketScreen))
-    assert isinstance(app.screen, MarketScreen)  # noqa: S101 - what was waited for
+    await stage.until(lambda: app.screen is not market and isinstance(app.screen, screens.MarketScreen))
+    assert isinstance(app.screen, screens.MarketScreen)  # noqa: S101 - what was waited for
     fork = app.screen.session
     app.runs.send(fork, "resume")
     for later in (3, 6):

@@ -7,8 +7,8 @@ from textual.command import CommandList
 
 from support.screens import until, watching
 from tui.app import MarketApp
-from tui.palette import Palette
 from tui.screens.intervention_dialog import InterventionDialog
+from tui.screens.palette import Palette
 from tui.state.watched_run import Session
 
 

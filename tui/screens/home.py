@@ -12,8 +12,11 @@ from textual.screen import Screen
 from textual.widgets import Input, OptionList, Static
 
 from flmarket.core.errors import InputError
+from scenarios.logs.run_state import RunState
+from tui.state.catalogue import MOST_RUNS, Entry, read_scenario, scenarios
 from tui.style.formats import matches
 from tui.style.key_bindings import named
+from tui.style.run_states import signed
 from tui.widgets.entry_list import SECTIONS, Cells, EntryList, Section, cells
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview_pane import PreviewPane
@@ -21,7 +24,6 @@ from tui.widgets.worker_results import hand_over
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator
-    from tui.state.catalogue import Entry
     from tui.state.watched_run import Session
 
 LATER = 0.05  # seconds for the screen to draw itself before the lists are loaded
@@ -29,6 +31,7 @@ AGAIN = 2.0  # seconds between two looks while a run is played
 
 NOTHING = "Nothing is chosen."
 A_TRAINING = "That is a training; press enter to watch it."
+A_SCENARIO = "That is a scenario; press r to run it."
 NOT_YET = "This run has not begun yet; try again in a moment."
 
 
@@ -83,8 +86,6 @@ or in the folder given with --out. The newest come first."""
 
     def _list_scenarios(self) -> None:
         """List what takes no imports; then the rest."""
-        from tui.state.catalogue import scenarios
-
         self._list(scenarios(self._navigator.folder, self._navigator.out))
         self.set_timer(LATER, self.action_reload)
 
@@ -94,7 +95,7 @@ or in the folder given with --out. The newest come first."""
 
     @property
     def _live(self) -> bool:
-        played = any(entry.state in {"running", "incomplete"} for entry in self.entries)
+        played = any(entry.state in {RunState.RUNNING, RunState.INCOMPLETE} for entry in self.entries)
         return played or any(not session.over for session in self._navigator.sessions)
 
     def _follow(self) -> None:
@@ -103,12 +104,12 @@ or in the folder given with --out. The newest come first."""
 
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
-        from tui.state.catalogue import entries
+        from tui.state.known_runs import entries
 
         hand_over(self.app, self._list, entries(self._navigator.folder, self._navigator.out))
 
-    def _list(self, found: "list[Entry]") -> None:
-        self.entries = found
+    def _list(self, entries: list[Entry]) -> None:
+        self.entries = entries
         if self.query(EntryList):  # not while the app ends
             self._refill()
             if self._live:
@@ -116,28 +117,23 @@ or in the folder given with --out. The newest come first."""
 
     def _refill(self) -> None:
         words = self.query_one("#search", Input).value.lower().split()
-        found = {kind: [e for e in self.entries if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
+        listed = {kind: [e for e in self.entries if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
         self.refresh_bindings()
         sections: list[Section[Entry | Session]] = [
             (SECTIONS["open"], list(self._open(words))),
             *(
                 (self._title(kind), [(f"{kind}:{e.name}:{e.path}", self._say(e), e) for e in some])
-                for kind, some in found.items()
+                for kind, some in listed.items()
             ),
         ]
         self.query_one(EntryList).fill(sections, SECTIONS["open"])
 
     def _title(self, kind: str) -> str:
-        from tui.state.catalogue import MOST_RUNS
-
         if kind == "run" and sum(entry.is_run for entry in self.entries) == MOST_RUNS:
             return f"{SECTIONS[kind]}, the newest {MOST_RUNS} (b: all)"
         return SECTIONS[kind]
 
-    def _say(self, entry: "Entry") -> Cells:
-        from scenarios.logs.run_state import RunState
-        from tui.style.run_states import signed
-
+    def _say(self, entry: Entry) -> Cells:
         if entry.kind == "beginning":
             return cells(f"{self.entries.index(entry) + 1} {entry.name}", below=entry.about)
         state = signed(RunState(entry.state)) if entry.is_run else entry.state and f"✘ {entry.state}"
@@ -145,8 +141,6 @@ or in the folder given with --out. The newest come first."""
         return cells(entry.name, state, marked=marked, age=entry.age, result=entry.result, about=entry.about)
 
     def _open(self, words: list[str]) -> "Iterator[tuple[str, Cells, Session]]":
-        from tui.style.run_states import signed
-
         for place, session in enumerate(self._navigator.sessions):
             if matches(session.label, words):
                 state, marked = signed(session.state), session.directory in self.marked
@@ -156,19 +150,22 @@ or in the folder given with --out. The newest come first."""
     def chosen(self) -> "Entry | Session | None":
         return next((entries.chosen for entries in self.query(EntryList)), None)  # none while the app ends
 
+    @property
+    def _entry(self) -> Entry | None:
+        """The entry that is chosen, also of a run that is open; None if nothing is, or the run has no directory yet."""
+        chosen = self.chosen
+        if chosen is None or isinstance(chosen, Entry):
+            return chosen
+        return None if chosen.directory is None else Entry("run", chosen.label, chosen.directory)
+
     @on(OptionList.OptionHighlighted)
     def _highlighted(self) -> None:
         self.refresh_bindings()
         self._preview()
 
     def _preview(self) -> None:
-        from tui.state.catalogue import Entry
-
-        chosen = self.chosen
-        if not (chosen is None or isinstance(chosen, Entry) or chosen.directory is None):
-            chosen = Entry("run", chosen.label, chosen.directory)
-        if isinstance(chosen, Entry):
-            self.query_one(PreviewPane).ask(chosen)
+        if (entry := self._entry) is not None:
+            self.query_one(PreviewPane).ask(entry)
 
     @on(Input.Changed, "#search")
     def _search(self) -> None:
@@ -187,8 +184,6 @@ or in the folder given with --out. The newest come first."""
     @property
     def labels(self) -> dict[str, str]:
         """The effect of enter on the chosen entry."""
-        from tui.state.catalogue import Entry
-
         match self.chosen:
             case Entry(kind="beginning"):
                 return {"select": "Begin"}
@@ -205,7 +200,7 @@ or in the folder given with --out. The newest come first."""
         return begins if action == "begin" else not (begins and action in {"replay", "mark", "compare"})
 
     def action_begin(self, place: int) -> None:
-        from tui.state.catalogue import one_to_watch, paper
+        from tui.state.known_runs import one_to_watch, paper
 
         if place == 2:
             self.edit_file(self.entries[place].path, own=False)
@@ -223,8 +218,6 @@ or in the folder given with --out. The newest come first."""
         self.query_one("#entries").focus()
 
     def action_choose(self) -> None:
-        from tui.state.catalogue import Entry
-
         match self.chosen:
             case Entry(kind="beginning") as entry:
                 self.action_begin(self.entries.index(entry))
@@ -267,26 +260,17 @@ or in the folder given with --out. The newest come first."""
 
     def _scenario_file(self) -> Path | None:
         """Return the scenario file of what is chosen; tell the user if there is none."""
-        from scenarios.logs.directory import SCENARIO
-        from tui.state.catalogue import Entry
-
-        chosen = self.chosen
-        if isinstance(chosen, Entry) and chosen.kind == "training":
+        entry = self._entry
+        if entry is None:
+            self.notify(NOTHING if self.chosen is None else NOT_YET, timeout=3)
+        elif entry.kind == "training":
             self.notify(A_TRAINING, timeout=3)
-        elif isinstance(chosen, Entry):
-            return chosen.scenario_file
-        elif chosen is None:
-            self.notify(NOTHING, timeout=3)
-        elif chosen.directory is None:
-            self.notify(NOT_YET, timeout=3)
         else:
-            return chosen.directory / SCENARIO
+            return entry.scenario_file
         return None
 
     def _read(self, file: Path) -> str | None:
         """Return a scenario file's text; notify the user if it cannot be read."""
-        from tui.state.catalogue import read_scenario
-
         try:
             return read_scenario(file)
         except InputError as error:
@@ -295,36 +279,25 @@ or in the folder given with --out. The newest come first."""
             return None
 
     def action_replay(self) -> None:
-        from tui.state.watched_run import Session
-
-        chosen = self.chosen
-        if isinstance(chosen, Session):
-            self._navigator.show_market(chosen)
-        elif chosen is None:
-            self.notify(NOTHING, timeout=3)
-        elif chosen.is_run:
-            self._navigator.show_market(self._navigator.runs.open(chosen.path))
-        else:
-            self.notify(
-                A_TRAINING if chosen.kind == "training" else "That is a scenario; press r to run it.", timeout=3
-            )
-
-    def action_mark(self) -> None:
-        from tui.state.watched_run import Session
-
         chosen = self.chosen
         if chosen is None:
             self.notify(NOTHING, timeout=3)
-            return
-        if not isinstance(chosen, Session) and not chosen.is_run:
+        elif not isinstance(chosen, Entry):
+            self._navigator.show_market(chosen)
+        elif chosen.is_run:
+            self._navigator.show_market(self._navigator.runs.open(chosen.path))
+        else:
+            self.notify(A_TRAINING if chosen.kind == "training" else A_SCENARIO, timeout=3)
+
+    def action_mark(self) -> None:
+        entry = self._entry
+        if entry is None:
+            self.notify(NOTHING if self.chosen is None else NOT_YET, timeout=3)
+        elif not entry.is_run:
             self.notify("Only runs can be marked.", timeout=3)
-            return
-        path = chosen.directory if isinstance(chosen, Session) else chosen.path
-        if path is None:
-            self.notify(NOT_YET, timeout=3)
-            return
-        self.marked ^= {path}
-        self._refill()
+        else:
+            self.marked ^= {entry.path}
+            self._refill()
 
     def action_compare(self) -> None:
         runs = self._navigator.runs

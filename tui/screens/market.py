@@ -83,6 +83,7 @@ class MarketScreen(PlaybackScreen):
             Binding("escape", "back", "Back: Go back; the run continues"),
         ],
     )
+    PARTS = PANELS  # whose keys help lists, too
     CSS_PATH = "market.tcss"
     AUTO_FOCUS = "#services-table"
 

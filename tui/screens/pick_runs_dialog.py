@@ -13,7 +13,7 @@ from scenarios.logs.directory import META, SCENARIO
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
 from tui.screens.start_run_dialog import RESUMES
-from tui.state.catalogue import all_runs, policies_of
+from tui.state.known_runs import all_runs, policies_of
 from tui.state.run_standing import run_label
 from tui.state.runs import Runs
 from tui.state.watched_run import Session

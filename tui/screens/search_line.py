@@ -1,11 +1,13 @@
 """The line in which one searches the list that has the focus: the cursor goes to the first hit as one types."""
 
 from collections.abc import Sequence
+from typing import TypeGuard
 
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 from textual.containers import Horizontal
+from textual.widget import Widget
 from textual.widgets import Input, OptionList, Static
 
 from tui.screens.dialog import Closing
@@ -42,10 +44,10 @@ class SearchLine(Closing[Sequence[str]]):
     @on(Input.Changed)
     def _look(self, event: Input.Changed) -> None:
         words = event.value.lower().split()
-        found = seek(self._listing, words, self._began) if words else True
-        if not (words and found):
+        hit = bool(words) and seek(self._listing, words, self._began)
+        if not hit:
             go_to(self._listing, self._began)
-        self.query_one("#hint", Static).update(HINT if found else NO_HIT)
+        self.query_one("#hint", Static).update(HINT if hit or not words else NO_HIT)
 
     @on(Input.Submitted)
     def _keep(self, event: Input.Submitted) -> None:
@@ -57,6 +59,15 @@ class SearchLine(Closing[Sequence[str]]):
     def action_cancel(self) -> None:
         go_to(self._listing, self._began)
         self.dismiss(None)
+
+
+def is_listing(widget: Widget) -> TypeGuard[Listing]:
+    return isinstance(widget, Listing)
+
+
+def next_hit(listing: Listing, words: Sequence[str], step: int) -> bool:
+    """Go to the next line, or for a step of -1 the one before, that has all the words; return whether there is one."""
+    return seek(listing, words, place(listing) + step, step)
 
 
 def place(listing: Listing) -> int:

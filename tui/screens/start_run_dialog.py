@@ -25,7 +25,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.running.seeds import listed_seeds
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
-from tui.state.catalogue import find_run, policies_of
+from tui.state.known_runs import find_run, policies_of
 from tui.state.run_standing import run_label
 from tui.state.seek import to_watch
 from tui.widgets.tick_boxes import MarkList, Tick
@@ -44,7 +44,7 @@ class ChosenRuns:
 
     starts: tuple[tuple[Start, str], ...]  # the runs to start, each with its label
     replay: tuple[Path, ...]  # the directories of complete runs to open
-    resumes: bool = False  # some of the runs were interrupted, and resume
+    note: str = ""  # what to say of those that are started
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +254,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
             )  # fmt: skip
             starts.append((start, run_label(self._scenario.name, run.policy, run.seed)))
             resumes = resumes or (run.unfinished and not run.played and not over)
-        self.dismiss(ChosenRuns(tuple(starts), tuple(done), resumes))
+        self.dismiss(ChosenRuns(tuple(starts), tuple(done), RESUMES if resumes else ""))
 
 
 def _as_played(file: Path) -> tuple[str, int]:

@@ -23,7 +23,7 @@ from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running.processes import WORKER, Process
 from scenarios.running.steering import Start
-from tui.state.catalogue import find_run
+from tui.state.known_runs import find_run
 from tui.state.live_run import LiveRun
 from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Session
@@ -81,7 +81,7 @@ class Runs:
         self,
         # runs a function in a thread, in a group with the given name
         work: Callable[[Callable[[], None], str], object],
-        runner: Sequence[str] = WORKER,  # the command of a process that plays a run
+        runner: Sequence[str] | None = None,  # the command of a process that plays a run; tests use others
     ) -> None:
         self.sessions: list[Session] = []  # in the order in which they were opened
         self.most = usable_cores()  # how many runs play at a time
@@ -90,7 +90,7 @@ class Runs:
         self._waiting: dict[Session, Start] = {}  # in the order in which they begin
         self._held: set[Session] = set()  # those that the user has paused
         self._lock = threading.RLock()
-        self._work, self._command = work, runner
+        self._work, self._command = work, runner or WORKER
         self._ready: Process | None = None  # a process for the run that may be asked for next
 
     def prepare(self, scenario: Scenario) -> None:

@@ -14,7 +14,10 @@ from textual.strip import Strip
 from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
+from scenarios.logs.run_state import RunState
 from tui.style.chosen_row import barred
+from tui.style.colors import tint
+from tui.style.run_states import state_style
 from tui.style.text_layout import TableColumn, fit, laid_out, wrapped
 
 SECTIONS = {
@@ -144,10 +147,6 @@ class EntryList(OptionList, Generic[Entry]):
 
         A run's scenario is faint where the line above names it.
         """
-        from scenarios.logs.run_state import RunState
-        from tui.style.colors import tint
-        from tui.style.run_states import state_style
-
         faint = str(tint(self.app, "foreground", dim=True))
         room = self.scrollable_content_region.width - 2 - len(INDENT)
         if "below" in found:

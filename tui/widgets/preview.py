@@ -27,6 +27,7 @@ from tui.style.colors import series_color, sign, tint
 from tui.style.event_sentences import accuracy_column
 from tui.style.formats import blocks, percent, plain
 from tui.style.run_states import signed, state_style
+from tui.widgets.plot import Plot
 from tui.widgets.scenario_story import story
 
 ROOM = Size(40, 20)  # from which on there is a plot
@@ -47,6 +48,17 @@ class Preview:
     last: float = 0.0  # where the curves end, at most
     # of each its xs, its ys, its colour, its sign and its name
     curves: Sequence[tuple[Sequence[float], Sequence[float], str, str, str]] = ()
+
+    def plot(self, before: Plot | None) -> Plot | None:
+        """Return a plot of the curves: the one before, hidden where there are none, or a new one where there are."""
+        if before is None and not self.curves:
+            return None
+        plot = before or Plot()
+        plot.display = bool(self.curves)
+        plot.begin(self.last)
+        for curve in self.curves:
+            plot.curve(*curve)
+        return plot
 
 
 def preview(entry: Entry, app: App[object], room: Size) -> Preview:

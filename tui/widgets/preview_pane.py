@@ -10,10 +10,11 @@ from textual.geometry import Size
 from textual.timer import Timer
 from textual.widgets import Static
 
+from tui.state.catalogue import Entry
 from tui.widgets.worker_results import hand_over
 
 if TYPE_CHECKING:
-    from tui.state.catalogue import Entry
+    from tui.widgets.plot import Plot
     from tui.widgets.preview import Preview
 
 PAUSE = 0.05  # seconds for which a choice stands before it is previewed: who holds a key down passes many
@@ -33,6 +34,7 @@ class PreviewPane(VerticalScroll, can_focus=True):
         super().__init__(id=id)
         self._entry: Entry | None = None
         self._timer: Timer | None = None
+        self._plot: Plot | None = None  # once there are curves
 
     def compose(self) -> ComposeResult:
         yield Static("loading …", id="preview")
@@ -44,7 +46,7 @@ class PreviewPane(VerticalScroll, can_focus=True):
     def on_resize(self) -> None:
         self._again()
 
-    def ask(self, entry: "Entry") -> None:
+    def ask(self, entry: Entry) -> None:
         """Preview an entry, unless another one is asked for meanwhile."""
         self._entry = entry
         self._again()
@@ -56,28 +58,16 @@ class PreviewPane(VerticalScroll, can_focus=True):
             self._timer = self.set_timer(PAUSE, partial(self._make, self._entry, self.size))
 
     @work(thread=True, exclusive=True, group="preview")
-    def _make(self, entry: "Entry", room: Size) -> None:
+    def _make(self, entry: Entry, room: Size) -> None:
         from tui.widgets.preview import preview
 
         hand_over(self.app, self.show, preview(entry, self.app, room))
 
-    def show(self, found: "Preview") -> None:
+    def show(self, preview: "Preview") -> None:
         if not self.is_attached:  # the app ends
             return
-        self.query_one("#preview", Static).update(found.words)
-        self.query_one("#preview-below", Static).update(found.below)
-        for plot in self.query("Plot"):
-            plot.display = bool(found.curves)
-        if found.curves:
-            self._plot(found)
-
-    def _plot(self, found: "Preview") -> None:
-        from tui.widgets.plot import Plot  # its imports would delay the first picture
-
-        plot = next(iter(self.query(Plot)), None)
-        if plot is None:
-            plot = Plot()
-            self.mount(plot, after="#preview")
-        plot.begin(found.last)
-        for curve in found.curves:
-            plot.curve(*curve)
+        self.query_one("#preview", Static).update(preview.words)
+        self.query_one("#preview-below", Static).update(preview.below)
+        before, self._plot = self._plot, preview.plot(self._plot)
+        if self._plot is not None and before is None:
+            self.mount(self._plot, after="#preview")

@@ -9,7 +9,7 @@ from textual.widgets import Input, OptionList
 
 from support.screens import hold, until, watching
 from tui.app import MarketApp
-from tui.palette import Palette
+from tui.screens.palette import Palette
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]

@@ -9,7 +9,7 @@ from support.screens import painted, watching
 from tui.app import MarketApp
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
-from tui.screens.help import HelpScreen
+from tui.screens.help import HelpScreen, every_key
 from tui.screens.home import HomeScreen
 from tui.state.watched_run import Session
 
@@ -19,7 +19,7 @@ RAW = ("Scroll Left", "Scroll Right", "Page Left", "Page Down", "Focus Next", "C
 
 async def listed(app: MarketApp) -> list[tuple[str, str]]:
     """The lines of keys in the help for what has the focus."""
-    screen = HelpScreen.of_focus(app, app.every_key)
+    screen = HelpScreen.of_focus(app, {})
     return screen._keys
 
 
@@ -77,6 +77,7 @@ async def test_the_keys_of_all_screens_are_searched(app: MarketApp, play_small: 
 
 async def test_a_key_that_was_changed_is_listed_as_it_is_now(small: Path) -> None:
     app = MarketApp(out=small / "runs", folder=small)
-    app.settings.keys = {"market.pause": "p,ctrl+t"}
-    [row] = [row for row in app.every_key() if row[1].startswith("Pause or resume the run")]
+    [row] = [
+        row for row in every_key(app, {"market.pause": "p,ctrl+t"}) if row[1].startswith("Pause or resume the run")
+    ]
     assert row[0] == "p ctrl+t"

@@ -21,14 +21,16 @@ from support.runs import RECORDED
 from support.screens import painted, until
 from support.tiers import slow
 from tui.app import MarketApp
+from tui.screens import home as home_screen
 from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.start_run_dialog import StartRunDialog
-from tui.state import catalogue
-from tui.state.catalogue import POLICIES, Entry, age, paper, recent_runs
+from tui.state import known_runs
+from tui.state.catalogue import Entry, age
+from tui.state.known_runs import PAPER_POLICIES, paper, recent_runs
 from tui.state.seek import TO_WATCH
 from tui.state.training_log import NEEDED
 from tui.state.watched_run import Session
@@ -263,7 +265,8 @@ async def test_of_many_runs_the_newest_are_listed_and_the_preview_names_the_poin
             place = small / "runs" / f"small-0000000{budget}" / "hqfa" / f"seed-{seed:04d}"
             scenario = write_run(play_small(), place) / "scenario.toml"
             scenario.write_text(re.sub(r"budget = [0-9.]+", f"budget = {budget}", scenario.read_text(), count=1))
-    monkeypatch.setattr(catalogue, "MOST_RUNS", 3)
+    for module in (home_screen, known_runs):
+        monkeypatch.setattr(module, "MOST_RUNS", 3)
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await home(pilot)
         await until(pilot, lambda: "Recent runs, the newest 3 (b: all) · 3" in painted(app), "the runs")
@@ -358,7 +361,7 @@ async def test_who_has_nothing_yet_is_offered_three_beginnings(tmp_path: Path) -
 
 def test_the_papers_market_is_played_by_its_policies_on_fitted_curves(tmp_path: Path) -> None:
     starts = [start for start, _ in paper(tmp_path)]
-    assert {(start.policy, start.seed) for start in starts} == set(product(POLICIES, range(3)))
+    assert {(start.policy, start.seed) for start in starts} == set(product(PAPER_POLICIES, range(3)))
     assert {parse(start.scenario).training.backend for start in starts} == {"surrogate"}
 
 

@@ -22,8 +22,8 @@ from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
 from tui.state.batch_folder import RunGroup, RunLine
-from tui.state.catalogue import recent_runs
 from tui.state.compared_runs import mean_series
+from tui.state.known_runs import recent_runs
 from tui.state.run_standing import standing
 from tui.state.watched_run import Session
 from tui.widgets.compare_table import CompareTable

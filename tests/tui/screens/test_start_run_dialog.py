@@ -26,7 +26,7 @@ from tui.screens.dialog import Box
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
 from tui.screens.start_run_dialog import ChosenRuns, StartRunDialog
-from tui.state.catalogue import policies_of
+from tui.state.known_runs import policies_of
 from tui.widgets.compare_table import CompareTable
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.tick_boxes import Tick
@@ -229,7 +229,7 @@ async def test_a_run_that_failed_resumes_unless_it_is_to_start_over(
     choice = await ask(app, scenario_text, *keys, "enter")
     assert choice is not None
     assert [start.fresh for start, _ in choice.starts] == [fresh]
-    assert choice.resumes is not fresh
+    assert bool(choice.note) is not fresh
 
 
 @pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])

@@ -72,7 +72,7 @@ async def test_on_the_market_screen_what_has_a_key_keeps_it(app: MarketApp, play
 
 async def test_the_help_lists_them_where_they_work(app: MarketApp, play_small: object) -> None:
     def listed() -> dict[str, str]:
-        return {purpose: keys for keys, purpose in HelpScreen.of_focus(app, app.every_key)._keys}
+        return {purpose: keys for keys, purpose in HelpScreen.of_focus(app, {})._keys}
 
     async with watching(app, play_small()) as (pilot, _):
         assert listed()["Choose another line"] == "↑ k ↓ j"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from textual.app import App, SystemCommand
 from textual.command import CommandPalette, Hit, Hits, SearchIcon
@@ -12,11 +12,9 @@ from textual.system_commands import SystemCommandsProvider
 from tui.screens.dialog import Closing
 from tui.screens.home import HomeScreen
 from tui.screens.navigation import Navigator
+from tui.state.catalogue import Entry
 from tui.style.formats import matches
 from tui.style.key_bindings import MOVES, label, once, purpose, working, written
-
-if TYPE_CHECKING:
-    from tui.state.catalogue import Entry
 
 
 class Commands(SystemCommandsProvider):
@@ -63,7 +61,7 @@ def _keys(app: App[Any], screen: Screen[object]) -> Iterator[SystemCommand]:
             yield SystemCommand(label(screen, binding), f"key {written(binding)} · {said}", run)
 
 
-def _entry(navigator: Navigator, home: HomeScreen, entry: "Entry") -> Iterator[SystemCommand]:
+def _entry(navigator: Navigator, home: HomeScreen, entry: Entry) -> Iterator[SystemCommand]:
     if entry.kind == "beginning":  # has a key
         return
     if entry.is_run:
