@@ -24,9 +24,8 @@ from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Mistake, Path, Problem, ScenarioError, key_text
 from scenarios.file.regimes import KEYS, Chosen
 from scenarios.file.schema import Scenario
-from scenarios.file.source import ScenarioSource, read_file, read_toml
 from scenarios.file.sweeps import SweepPoint
-from scenarios.file.toml_text import dumps
+from scenarios.file.toml import ScenarioSource, dumps, read_file, read_toml
 
 __all__ = [
     "Problem",

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Self, TypeVar
 
 from learning.policy import AS_CONFIGURED
 from scenarios.file.schema import Intervention, Scenario
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 
 Key = TypeVar("Key", bound=Hashable)
 

@@ -8,7 +8,7 @@ from typing import Any
 from flmarket.core.names import NAME_PATTERN
 from scenarios.file.problems import Path, number
 from scenarios.file.schema import Scenario
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 
 Schema = Mapping[str, Any]
 

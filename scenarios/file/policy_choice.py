@@ -17,7 +17,7 @@ from flmarket.core.files import expanded
 from learning.policy import AS_CONFIGURED, POLICIES, agent_digest
 from scenarios.file.overrides import AddressError, parse_assignment
 from scenarios.file.schema import Scenario, Service
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 
 _LONGEST_STEM = 24
 _WRITTEN = re.compile(r"([^(:]*)\((.*)\)(:.*)?", re.S)  # with options

@@ -14,7 +14,7 @@ from flmarket.core.errors import InputError
 from scenarios.file.keys import Key, keys
 from scenarios.file.problems import Path as KeyPath
 from scenarios.file.regimes import KEYS
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 
 BEGIN, END = "<!-- reference: begin -->\n", "<!-- reference: end -->\n"
 

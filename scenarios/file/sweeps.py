@@ -14,7 +14,7 @@ from scenarios.file.keys import schema_at
 from scenarios.file.overrides import COUNT, AddressError, addresses, put
 from scenarios.file.problems import NAMED, Mistake, Path, key_text, number, shown
 from scenarios.file.schema import Scenario
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 
 LARGEST_GRID = 10_000  # points of one sweep
 MOST_PROBLEMS = 100  # shown of one sweep

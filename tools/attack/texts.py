@@ -6,7 +6,7 @@ from pathlib import Path
 from random import Random
 
 from attack.campaign import Campaign
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 from scenarios.loader import ScenarioError, builtin_names, builtin_text, dumps, parse, points
 
 BATCH = 100

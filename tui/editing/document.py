@@ -10,7 +10,7 @@ from tomlkit.items import AoT, Array, InlineTable
 
 from flmarket.core.files import BYTE_ORDER_MARK, laid_out_as
 from scenarios.file.problems import Path, Problem, ScenarioError
-from scenarios.file.source import read_toml
+from scenarios.file.toml import read_toml
 
 ABSENT = object()  # the value of a key that is absent, so that its default applies
 

@@ -10,7 +10,7 @@ from des.money import MICRO
 from scenarios.file.forked import forked, in_force
 from scenarios.file.interventions import MECHANISM, PLAYER
 from scenarios.file.overrides import AddressError, read_value
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 from scenarios.loader import dumps
 from tui.screens.dialog import Box, Dialog
 from tui.state.watched_run import Session

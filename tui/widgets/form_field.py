@@ -15,7 +15,7 @@ from textual.widgets import Input, Select
 from fl.data.own_files import is_path
 from scenarios.file.keys import Key
 from scenarios.file.problems import Path
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 from tui.editing.document import ABSENT
 from tui.style.colors import tint
 from tui.style.text_layout import fit

@@ -8,7 +8,7 @@ from scenarios.build import bid_range, population_spec
 from scenarios.file.keys import departures
 from scenarios.file.problems import Path
 from scenarios.file.schema import Scenario
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 from scenarios.loader import points
 from tui.style.formats import percent, seconds
 

@@ -7,7 +7,7 @@ import numpy as np
 from des.money import MICRO
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.what_if.reasons import cash
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,7 +19,7 @@ from scenarios.build import Shelf
 from scenarios.file.forked import forked
 from scenarios.file.policy_choice import policy_again
 from scenarios.file.schema import Scenario
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 from scenarios.loader import dumps, settled
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import CHECKPOINT, RunDirectory

@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from scenarios.file.checks import Catalogue
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import value_text
 from scenarios.loader import Problem, ScenarioError, dumps, parse, points
 from support.tiers import examples
 

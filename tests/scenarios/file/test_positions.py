@@ -6,9 +6,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scenarios.file.positions import Positions
 from scenarios.file.problems import Path
-from scenarios.file.toml_text import value_text
+from scenarios.file.toml import Positions, value_text
 
 TEXT = '''\
 plain = 1

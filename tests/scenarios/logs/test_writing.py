@@ -12,7 +12,7 @@ from des.log_records import Kind, MarketEvent, OfferReport, Outcome, RoundReport
 from des.observation import Status
 from flmarket.analysis.results.export import export
 from flmarket.core.errors import InputError
-from scenarios.file.toml_text import dumps
+from scenarios.file.toml import dumps
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.writing import TableWriter

@@ -1,11 +1,12 @@
-"""The file behind a scenario: its text, its data, and on which line to look for a problem."""
+"""Scenarios as TOML: the file behind one, the line on which to look for a problem, and what is written."""
 
+import json
 import re
 import tomllib
 from ast import literal_eval
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path as FilePath
 from typing import Any
 
@@ -15,14 +16,127 @@ from tomlkit.exceptions import TOMLKitError
 from flmarket.core.files import read_regular
 from flmarket.core.names import did_you_mean, suggest
 from flmarket.core.text import printable
-from scenarios.file.positions import Positions
 from scenarios.file.problems import Mistake, Path, Problem, ScenarioError, key_text
+from scenarios.file.schema import Scenario
 
 LARGEST_FILE = 1_000_000  # bytes
 
 LARGEST_DEPTH = 64  # parts of a dotted key; what ``tomllib`` takes for one grows with their square
 _PART = r"""(?:(?<![\w-])[\w-]++|"[^"\n]*+"|'[^'\n]*+')"""
 _TOO_DEEP = re.compile(rf"{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{LARGEST_DEPTH}}}")
+_TOKEN = re.compile(
+    r'"""(?:[^\\]|\\.)*?"""(?:"{0,2})'  # up to two quotes before the closing three belong to the text
+    r"|'''.*?'''(?:'{0,2})"
+    r'|"(?:[^"\\]|\\.)*"'
+    r"|'[^']*'"
+    r"|#[^\n]*"
+    r"|[\[\]{},=.\n]"
+    r"""|[^\s\[\]{},=.#"']+""",
+    re.DOTALL,
+)
+
+
+class Positions:
+    """Lines by path: of every table, key and list item, where it is first mentioned; ``tomllib`` does not keep them.
+
+    The text must be valid TOML. That makes the scanner short, as it need not see faults.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.lines: dict[Path, int] = {}
+        self._sizes: dict[Path, int] = {}  # of [[arrays]] of tables
+        self._tokens = [*_tokens(text.replace("\r\n", "\n")), ("\n", 0)]
+        self._at = 0
+        table: Path = ()
+        while self._at < len(self._tokens):
+            if self._part == "[":
+                table = self._header()
+            elif self._part == "\n":
+                self._at += 1
+            else:
+                self._entry(table)
+
+    def line(self, path: Path) -> int:
+        """Return the line (from 1) of a value, or of the nearest table or list around it; of a missing key's table."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+    @property
+    def _part(self) -> str:
+        return self._tokens[self._at][0]
+
+    def _header(self) -> Path:
+        """Read ``[table]`` or ``[[array of tables]]`` and return the path of the table that it opens."""
+        line = self._tokens[self._at][1]
+        brackets = 2 if self._tokens[self._at + 1][0] == "[" else 1
+        self._at += brackets
+        *above, last = self._keys()
+        self._at += brackets
+        path: Path = ()
+        for key in above:
+            path = (*path, key)
+            self.lines.setdefault(path, line)
+            if path in self._sizes:
+                path = (*path, self._sizes[path] - 1)
+        path = (*path, last)
+        self.lines.setdefault(path, line)
+        if brackets == 2:
+            self._sizes[path] = self._sizes.get(path, 0) + 1
+            path = (*path, self._sizes[path] - 1)
+        self.lines[path] = line  # rather than where [table.below.it] stood
+        return path
+
+    def _entry(self, path: Path) -> None:
+        line = self._tokens[self._at][1]
+        for key in self._keys():
+            path = (*path, key)
+            self.lines.setdefault(path, line)
+        self._at += 1  # the equals sign
+        self._value(path)
+
+    def _keys(self) -> list[str]:
+        keys = []
+        while True:
+            keys.append(next(iter(tomllib.loads(f"{self._part} = 0"))))
+            self._at += 2
+            if self._tokens[self._at - 1][0] != ".":
+                self._at -= 1
+                return keys
+
+    def _value(self, path: Path) -> None:
+        if self._part == "[":
+            for index in self._places("]"):
+                self.lines[*path, index] = self._tokens[self._at][1]
+                self._value((*path, index))
+        elif self._part == "{":
+            for _ in self._places("}"):
+                self._entry(path)
+        else:
+            while self._part not in ("\n", ",", "]", "}"):
+                self._at += 1
+
+    def _places(self, closing: str) -> Iterator[int]:
+        """Move to each item of a list or of an inline table, and behind its closing bracket in the end."""
+        index = 0
+        self._at += 1
+        while True:
+            while self._part in ("\n", ","):
+                self._at += 1
+            if self._part == closing:
+                self._at += 1
+                return
+            yield index
+            index += 1
+
+
+def _tokens(text: str) -> Iterator[tuple[str, int]]:
+    """Yield the parts of a text, but for blanks and comments, each with its line."""
+    line = 1
+    for found in _TOKEN.finditer(text):
+        if not found[0].startswith("#"):
+            yield found[0], line
+        line += found[0].count("\n")
 
 
 @dataclass
@@ -117,3 +231,24 @@ def _given_twice(text: str, message: str) -> str | None:
         if found := re.match(r'Key "(.*)" already exists', str(error)):
             return f"the key or table {found[1]!r} is given twice"
     return None
+
+
+def dumps(scenario: Scenario) -> str:
+    """Return a scenario as TOML with every default written out; it loads back to an equal scenario.
+
+    What has no value (a deadline, say) is left out, as TOML has no word for it; of the keys of a regime see ``settled``
+    in ``scenarios.loader``.
+    """
+    return _written(scenario.model_dump_json(exclude_none=True))
+
+
+@lru_cache(maxsize=64)  # the runs of a batch differ in their seeds alone, and tomlkit takes 8 ms
+def _written(scenario: str) -> str:
+    return tomlkit.dumps(json.loads(scenario))
+
+
+def value_text(value: Any) -> str:
+    """Return a value as TOML, on one line."""
+    array = tomlkit.array()
+    array.append(value)
+    return array.as_string()[1:-1]
