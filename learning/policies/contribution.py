@@ -7,10 +7,10 @@ import numpy as np
 from des.money import MICRO, to_micro
 from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.ordered_sums import mean
-from fl.arrays import AnyArray, FloatArray
+from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.plugin_options import in_range
 from learning.client_selection.client_values import log_error
-from learning.client_selection.selection import fill_budget, ranked
+from learning.client_selection.selection import fill_budget, ranking
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["Contribution"]
@@ -52,43 +52,36 @@ class Contribution(Policy):
         super().__init__(context)
         self._rate, self._bonus = in_range("rate", rate, 0, 1, above=True), in_range("bonus", bonus, 0, 1, below=True)
         self.worth = np.full(context.clients, np.nan)
-        self._error: float | None = None  # log(1 - accuracy) after the last round
 
     def act(self, observation: Observation) -> Offer:
         """Offer the clients with the highest contributions their bids and a bonus."""
-        if self._error is None:
-            self._error = log_error(observation.accuracy)
         bids, budget = observation.own_bids, to_micro(observation.budget)
-        order = ranked(observation, -np.where(np.isnan(self.worth), np.inf, self.worth))
+        order = ranking(observation, -np.where(np.isnan(self.worth), np.inf, self.worth))
         held = to_micro(self._bonus * observation.budget)
-        made = fill_budget(order, bids, (budget - held) / MICRO, available=observation.available)
-        asked = to_micro(bids[made.clients])
-        return Offer(made.clients, (asked + self._shares(made, budget - int(asked.sum()))) / MICRO)
+        chosen = fill_budget(order, bids, (budget - held) / MICRO, available=observation.available).clients
+        asked = to_micro(bids[chosen])
+        return Offer(chosen, (asked + self._shares(chosen, budget - int(asked.sum()))) / MICRO)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Credit the clients that served with the progress that their estimates do not explain."""
-        before, self._error = self._error, log_error(feedback.accuracy)
-        assert before is not None  # noqa: S101 - act sets it
         served = offer.clients[feedback.served]
         if not len(served):
             return
-        progress = before - self._error
+        progress = log_error(observation.accuracy) - log_error(feedback.accuracy)
         known = self.worth[~np.isnan(self.worth)]
         start = mean(known) if len(known) else 0.0
         estimate = np.where(np.isnan(self.worth[served]), start, self.worth[served])
         self.worth[served] = estimate + self._rate * (progress / len(served) - mean(estimate))
 
     def state(self) -> dict[str, FloatArray]:
-        return {"worth": self.worth, "error": np.array([np.nan if self._error is None else self._error])}
+        return {"worth": self.worth}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         self.worth = np.array(state["worth"])
-        error = float(state["error"][0])
-        self._error = None if np.isnan(error) else error
 
-    def _shares(self, made: Offer, left: int) -> AnyArray:
+    def _shares(self, chosen: IntArray, left: int) -> AnyArray:
         """Return what each picked client gets of the money that is left, micro-units: in proportion to its estimate."""
-        good = np.maximum(np.nan_to_num(self.worth[made.clients]), 0.0)
+        good = np.maximum(np.nan_to_num(self.worth[chosen]), 0.0)
         whole = mean(good) * len(good) if len(good) else 0.0
         if not whole > 0:
             return np.zeros(len(good), dtype=np.int64)

@@ -54,12 +54,9 @@ class BudgetedUCB(Policy):
         self._gram_squared = np.zeros((4, 4))  # with squared weights, for the noise in the bounds (Russac et al.)
         self._moment = np.zeros(4)
         self._squares = self._weights = 0.0  # discounted sums, for the size of a round's progress
-        self._error: float | None = None  # log(1 - accuracy) after the last round
 
     def act(self, observation: Observation) -> Offer:
         """Offer their bids to the affordable set of clients with the largest sum of upper confidence bounds."""
-        if self._error is None:
-            self._error = log_error(observation.accuracy)
         bounds = self._bounds(features(observation))
         bids = observation.own_bids
         worth = np.maximum(bounds, LEAST_WORTH) * observation.available
@@ -68,31 +65,27 @@ class BudgetedUCB(Policy):
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Add the round to the regression of progress on the sum of the served clients' features."""
-        before, self._error = self._error, log_error(feedback.accuracy)
-        assert before is not None  # noqa: S101 - act sets it
         total = column_sums(features(observation)[offer.clients[feedback.served]])
         outer = np.outer(total, total)
         self._gram = self._discount * self._gram + outer
         self._gram_squared = self._discount**2 * self._gram_squared + outer
-        progress = before - self._error
+        progress = log_error(observation.accuracy) - log_error(feedback.accuracy)
         self._moment = self._discount * self._moment + progress * total
         self._squares = self._discount * self._squares + progress**2
         self._weights = self._discount * self._weights + 1
 
     def state(self) -> dict[str, FloatArray]:
-        error = np.nan if self._error is None else self._error
         return {
             "gram": self._gram,
             "gram_squared": self._gram_squared,
             "moment": self._moment,
-            "sums": np.array([self._squares, self._weights, error]),
+            "sums": np.array([self._squares, self._weights]),
         }
 
     def restore(self, state: Mapping[str, FloatArray]) -> None:
         self._gram, self._gram_squared = np.array(state["gram"]), np.array(state["gram_squared"])
         self._moment = np.array(state["moment"])
-        self._squares, self._weights, error = state["sums"].tolist()
-        self._error = None if np.isnan(error) else error
+        self._squares, self._weights = state["sums"].tolist()
 
     def _bounds(self, x: FloatArray) -> FloatArray:
         """Return the upper confidence bound [C] of each client's worth, for features [C, 4]."""

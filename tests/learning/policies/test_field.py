@@ -110,23 +110,23 @@ def test_fmore_pays_second_scores_from_public_bids(observe, context) -> None:
 def test_contributions_by_hand(make_context, make_observation) -> None:
     """Two clients serve; progress .4. Each is credited with rate * .4 / 2, later with what that does not explain."""
     policy = Contribution(make_context(3), rate=0.5)
-    seen = make_observation([[2.0, 2.0, 2.0]], accuracy=0.0)
-    policy.act(seen)
-    three = Offer(np.array([0, 1, 2]), np.full(3, 2.0))
-    policy.learn(seen, three, feedback_on(three, [True, False, True], 1 - np.exp(-0.4)))
-    assert policy.worth.tolist() == pytest.approx([0.1, np.nan, 0.1], nan_ok=True)
-    policy.learn(seen, three, feedback_on(three, [True, True, False], 1 - np.exp(-0.6)))  # progress .2; the new one: .1
-    assert policy.worth.tolist() == pytest.approx([0.1, 0.1, 0.1])
-    policy.learn(seen, three, feedback_on(three, [True, False, False], 1 - np.exp(-1.0)))  # .4 by one alone
-    assert policy.worth.tolist() == pytest.approx([0.25, 0.1, 0.1])
-    policy.learn(seen, three, feedback_on(three, [False] * 3, 1 - np.exp(-1.0)))
-    assert policy.worth.tolist() == pytest.approx([0.25, 0.1, 0.1])
+    three, error = Offer(np.array([0, 1, 2]), np.full(3, 2.0)), 0.0
+    for served, after, worth in (
+        ([True, False, True], -0.4, [0.1, np.nan, 0.1]),
+        ([True, True, False], -0.6, [0.1, 0.1, 0.1]),  # progress .2; the new one: .1
+        ([True, False, False], -1.0, [0.25, 0.1, 0.1]),  # .4 by one alone
+        ([False] * 3, -1.0, [0.25, 0.1, 0.1]),
+    ):
+        seen = make_observation([[2.0, 2.0, 2.0]], accuracy=1 - np.exp(error))
+        policy.learn(seen, three, feedback_on(three, served, 1 - np.exp(after)))
+        assert policy.worth.tolist() == pytest.approx(worth, nan_ok=True)
+        error = after
 
 
 def test_who_is_picked_is_paid_a_bonus_in_proportion(make_context, make_observation) -> None:
     """Of 10, 4 are kept. Clients 0 and 1 are picked for 6, and divide 4 as 3 : 1; nobody asks as little as is left."""
     policy = Contribution(make_context(3), bonus=0.4)
-    policy.restore({"worth": np.array([0.3, 0.1, -0.1]), "error": np.array([0.0])})
+    policy.restore({"worth": np.array([0.3, 0.1, -0.1])})
     offer = policy.act(make_observation([[4.0, 2.0, 5.0]], budget=10.0))
     assert by_client(offer) == pytest.approx({0: 7.0, 1: 3.0}, abs=2e-6)
     assert to_micro(offer.payments).sum() <= 10 * MICRO

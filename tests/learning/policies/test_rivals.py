@@ -63,15 +63,13 @@ def test_the_bandit_forgets(make_context, make_observation):
 
     def worth(discount):
         bandit = BudgetedUCB(make_context(2), exploration=0.0, discount=discount)
-        seen = make_observation([[2.0, 2.0]], [0.2, 0.8], accuracy=0.0)
-        bandit.act(seen)
         error = 0.0
         for round_ in range(60):
             good = 0 if round_ < 30 else 1
-            error -= 0.1
-            bandit.learn(seen, offer([good]), feedback_on(offer([good]), [True], accuracy=1 - np.exp(error)))
-            error -= 0.0
-            bandit.learn(seen, offer([1 - good]), feedback_on(offer([1 - good]), [True], accuracy=1 - np.exp(error)))
+            for client, progress in ((good, 0.1), (1 - good, 0.0)):
+                seen = make_observation([[2.0, 2.0]], [0.2, 0.8], accuracy=1 - np.exp(error))
+                error -= progress
+                bandit.learn(seen, offer([client]), feedback_on(offer([client]), [True], accuracy=1 - np.exp(error)))
         low, high = bandit._bounds(features(seen))
         return high - low
 
