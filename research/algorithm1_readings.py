@@ -26,7 +26,7 @@ from des.observation import Feedback, Observation, Offer, Status
 from fl.arithmetic.elementary import sigmoid
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
-from learning.mahdrl.advantages import Baseline, Lived, advantages, progress
+from learning.mahdrl.advantages import Baseline, advantages, progress
 from learning.mahdrl.paper import (
     ActorCritic,
     Batch,
@@ -43,7 +43,7 @@ from learning.mahdrl.paper import (
 from learning.mahdrl.stacked_networks import Adam, Mlp, Reasons, Replay
 from learning.policy import Policy, PolicyContext
 from learning.training import agent_files
-from learning.training.loop import MarketShape, Plan, SeatedMarket, train
+from learning.training.loop import EpisodeRecord, MarketShape, Plan, SeatedMarket, train
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
@@ -209,7 +209,7 @@ class ReadingLearner(PaperLearner):
         else:
             super()._follow(agent, **after)
 
-    def end(self, lived: Lived | None = None) -> dict[str, float]:
+    def end(self, record: EpisodeRecord | None = None) -> dict[str, float]:
         """With *advantage*, store the transitions with the n-step advantage as their reward, and as final."""
         for agent, accuracies in self._accuracies.items():
             deviations = self._baseline.deviations(agent, progress(accuracies))
@@ -218,7 +218,7 @@ class ReadingLearner(PaperLearner):
             credit = advantages(deviations, np.ones(len(deviations)), horizon=HORIZON, scale=SCALE)
             for transition, advantage in zip(self._played[agent], credit.tolist(), strict=True):
                 self._replay.add(agent, **transition | {"reward": advantage, "final": 1.0})
-        return super().end(lived)
+        return super().end(record)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from fl.arrays import FloatArray, IntArray
 from fl.surrogate.learning_curves import Curve, Trained, added
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.training.agent_files import Tensors
-from learning.training.loop import Lived
+from learning.training.loop import EpisodeRecord
 
 SMALLEST_ERROR = 1e-4
 """Errors are cut to this: y would be infinite at an accuracy of 1. A test set of 10,000 images resolves no less."""
@@ -136,9 +136,9 @@ class Usual:
         """Return A [n] of an episode's rounds, and take its images in; 0 if no client served in the whole episode."""
         seen = np.array(
             [
-                [np.log(it.samples), np.log(it.weights**2 / it.squares), it.weighted / it.weights]
-                for it in rounds
-                if it is not None
+                [np.log(one.samples), np.log(one.weights**2 / one.squares), one.weighted / one.weights]
+                for one in rounds
+                if one is not None
             ]
         )
         if not len(seen):
@@ -173,14 +173,14 @@ class Credits:
         service: int,  # its row
         name: str,
         accuracies: Sequence[float],  # [n] after each round
-        lived: Lived | None,  # what is known of the episode now; without it, ``hindsight`` gives no credit
+        record: EpisodeRecord | None,  # what is known of the episode now; without it, ``hindsight`` gives no credit
     ) -> FloatArray | None:
         """Return the credit [n] of a service's rounds in an episode, and take the episode in; None if there is none.
 
         There is none in a service's first episode, which nothing can be compared with, unless by ``hindsight``.
         """
         if self._settings.hindsight:
-            return None if lived is None else self._usual.credit(service, lived.curves[name], lived.rounds[name])
+            return None if record is None else self._usual.credit(service, record.curves[name], record.rounds[name])
         weights = self._baseline.errors(service)[: len(accuracies)]
         deviations = self._baseline.deviations(service, progress(accuracies))
         if deviations is None:

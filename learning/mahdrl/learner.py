@@ -34,7 +34,7 @@ from learning.mahdrl.market_model import (
 from learning.mahdrl.stacked_networks import Adam, Replay, fill
 from learning.policy import PolicyContext
 from learning.training.agent_files import Tensors
-from learning.training.loop import Learner, Lived, MarketShape
+from learning.training.loop import EpisodeRecord, Learner, MarketShape
 
 WITHOUT_CURVE = 0.25
 """The share of exploring services that know no learning curve, so that an agent can play without one."""
@@ -71,8 +71,10 @@ class MahdrlLearner(Learner):
         self.brain = Brain.initial(stream(seed, "agent"), settings)
         # their slow average, which plays in evaluations and becomes the trained agent
         self.played = self.brain.copy()
-        self._parameters = {name: torch.from_numpy(it).requires_grad_() for name, it in self.brain.tensors().items()}
-        self._adams = {name: Adam(it, settings.learning_rate) for name, it in self._parameters.items()}
+        self._parameters = {
+            name: torch.from_numpy(values).requires_grad_() for name, values in self.brain.tensors().items()
+        }
+        self._adams = {name: Adam(values, settings.learning_rate) for name, values in self._parameters.items()}
         self._cores = max(shape.cores for shape in shapes)
         self._rivals = max(rivals_kept(len(shape.services), shape.cores) for shape in shapes)
         clients, sizes = max(shape.clients for shape in shapes), networks_of(settings)
@@ -147,7 +149,9 @@ class MahdrlLearner(Learner):
         self._due += self.settings.updates
         return {}
 
-    def _transition(self, observation: Observation, offer: Offer, came: Feedback, memory: RunMemory) -> dict[str, Any]:
+    def _transition(
+        self, observation: Observation, offer: Offer, feedback: Feedback, memory: RunMemory
+    ) -> dict[str, Any]:
         """Return what is learned from of a service's round, but for its credit."""
         rivals = ActiveRivals.of(observation)
         prices = np.zeros((observation.clients, 1))
@@ -165,8 +169,8 @@ class MahdrlLearner(Learner):
             # While an intervention raises K beyond what is counted, offers teach nothing about rivals.
             "contested": [len(rivals) >= observation.cores <= self._cores],
             "cores": [observation.cores],
-            "served": came.served,
-            "won": came.won,
+            "served": feedback.served,
+            "won": feedback.won,
             "situation": seen.situation,
             "rivalry": seen.rivalry,
         }
@@ -182,12 +186,12 @@ class MahdrlLearner(Learner):
     def end(
         self,
         # what is known of the episode now; without it, ``hindsight`` gives no credit, and nothing is stored
-        lived: Lived | None = None,
+        record: EpisodeRecord | None = None,
     ) -> dict[str, float]:
         """End the episode: store its transitions with their credit, and learn. Returns the mean losses by name."""
         for name, episode in self._episodes.items():
             row = int(self._first[self._market]) + self.services[self._market].index(name)
-            credit = self._credits.of(row, name, episode.accuracies, lived)
+            credit = self._credits.of(row, name, episode.accuracies, record)
             if credit is not None:
                 for transition, advantage in zip(episode.transitions, credit.tolist(), strict=True):
                     self._replay.add(0, advantage=[advantage], **transition)
@@ -260,7 +264,7 @@ class MahdrlLearner(Learner):
         return {
             **{f"brain.{name}": values for name, values in self.brain.tensors().items()},
             **{f"played.{name}": values for name, values in self.played.tensors().items()},
-            **{key: values for name, it in self._adams.items() for key, values in it.state(f"adam.{name}").items()},
+            **{key: values for name, adam in self._adams.items() for key, values in adam.state(f"adam.{name}").items()},
             **self._credits.state(),
             "due": self._due,
         }

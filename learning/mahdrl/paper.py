@@ -43,7 +43,7 @@ from learning.mahdrl.stacked_networks import Adam, Mlp, Reasons, Replay, fill
 from learning.policy import Policy, PolicyContext
 from learning.training import agent_files
 from learning.training.agent_files import Tensors
-from learning.training.loop import Learner, Lived, MarketShape
+from learning.training.loop import EpisodeRecord, Learner, MarketShape
 
 NAME = "mahdrl-paper"
 SLOWEST_RATE = 0.03  # rate per episode at which the usual rewards forget once they have seen 33 of them
@@ -248,11 +248,11 @@ def targets(
     return batch["reward"] + gamma * (1.0 - batch["final"]) * mean_q(q, chosen)
 
 
-def soft_update(target: Weights, own: Weights, soft: float) -> None:
+def soft_update(target: Weights, weights: Weights, soft: float) -> None:
     """Eq. (12): theta' <- varsigma * theta + (1 - varsigma) * theta', and the same for omega'."""
     with torch.no_grad():
-        target.actor.lerp_(own.actor, soft)
-        target.critic.lerp_(own.critic, soft)
+        target.actor.lerp_(weights.actor, soft)
+        target.critic.lerp_(weights.critic, soft)
 
 
 class PaperLearner(Learner):
@@ -336,16 +336,16 @@ class PaperLearner(Learner):
             return {}
         return self.update(stream(self._seed, "replay", self._episode, next(iter(observations.values())).round))
 
-    def _store(self, agent: int, observation: Observation, offer: Offer, came: Feedback) -> None:
+    def _store(self, agent: int, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Store what is complete by now: lines 10 and 11.
 
         The paper's tuple is (s, a_d, a_c, s'). Eq. (11) also needs the reward, whether anything follows, and, to find
         the greedy a_d', the bids of the next round, who is online in it, and the budget.
         """
         left = observation.rounds - observation.round
-        over = came.status is Status.REACHED or left == 0
+        over = feedback.status is Status.REACHED or left == 0
         # It is r / Omega, at most 1: the services' Omega differ, and the size of their Q must not.
-        reward = float(came.reward / self._shape.reward_bases[observation.service])
+        reward = float(feedback.reward / self._shape.reward_bases[observation.service])
         earned = self._rewards.stored(agent, reward, left if over else 0)
         if earned is None:
             return
@@ -385,7 +385,7 @@ class PaperLearner(Learner):
         soft_update(self.target_weights, self.weights, s.soft)
         return {"critic_loss": float(critic.detach()), "actor_loss": float(actor.detach())}
 
-    def end(self, lived: Lived | None = None) -> dict[str, float]:
+    def end(self, record: EpisodeRecord | None = None) -> dict[str, float]:
         """End the episode: later rewards are compared with those of this one, too."""
         self._rewards.end()
         return {}
@@ -479,7 +479,11 @@ class MahdrlPaper(Policy):
     ) -> None:
         super().__init__(context)
         settings, networks = agent_files.load(
-            checkpoint, NAME, context.service, PaperSettings, lambda it: ActorCritic(it.hidden, it.bias).shapes
+            checkpoint,
+            NAME,
+            context.service,
+            PaperSettings,
+            lambda chosen: ActorCritic(chosen.hidden, chosen.bias).shapes,
         )
         self._networks = ActorCritic(settings.hidden, settings.bias)
         self._actor, self._critic = networks["actor"], networks["critic"]

@@ -108,12 +108,12 @@ class Replay:
         """Store one transition. A field that is shorter than its row is padded with zeros."""
         at = int(self.stored[agent]) % self.capacity
         for name, field in self.fields.items():
-            rows, given = field[agent], np.asarray(values[name], dtype=np.float32)
-            if given.shape == rows.shape[1:]:
-                rows[at] = given
+            rows, value = field[agent], np.asarray(values[name], dtype=np.float32)
+            if value.shape == rows.shape[1:]:
+                rows[at] = value
             else:
                 rows[at] = 0.0
-                rows[at, : len(given)] = given
+                rows[at, : len(value)] = value
         self.stored[agent] += 1
 
     def sample(

@@ -189,7 +189,7 @@ def write_state(
         old.unlink(missing_ok=True)
 
 
-def resumed(
+def restore_last_state(
     out: Path, identity: Mapping[str, Mapping[str, Any]], restore: Callable[[Tensors], None]
 ) -> Mapping[str, Any] | None:
     """Restore the last state of a training; return its description, or None if there is no state."""

@@ -105,7 +105,7 @@ class Plan:
 
 
 @dataclass(slots=True)
-class Lived:
+class EpisodeRecord:
     """The record of an episode, as a training has it at the end."""
 
     curves: Mapping[str, Curve]  # the learning curve of each service
@@ -123,8 +123,8 @@ class Lived:
             if offer.outcome is Outcome.SERVED:
                 held = offer if report.clients is None else report.clients[place]  # the truth, whatever was reported
                 images[offer.service].append((held.data_size, offer.data_size, held.emd))
-        for name, own in images.items():
-            self.rounds.setdefault(name, []).append(Trained.on(own) if own else None)
+        for name, clients in images.items():
+            self.rounds.setdefault(name, []).append(Trained.on(clients) if clients else None)
 
 
 class Learner(ABC):
@@ -148,8 +148,8 @@ class Learner(ABC):
     ) -> None:
         """Remember what came of a round to the end of the run, as an agent does that plays and does not learn."""
 
-    def end(self, lived: Lived | None = None) -> dict[str, float]:
-        """End the episode, of which ``lived`` is known on learning curves; return the losses by name."""
+    def end(self, record: EpisodeRecord | None = None) -> dict[str, float]:
+        """End the episode, of which ``record`` is known on learning curves; return the losses by name."""
         return {}
 
     def state(self) -> Tensors:
@@ -198,8 +198,8 @@ def train(
     identity = json.loads(json.dumps({"plan": asdict(plan), "provenance": dict(provenance)}))
     done = 0
     curve: list[dict[str, Any]] = []
-    if resume and (found := agent_files.resumed(out, identity, learner.restore)) is not None:
-        done, curve, explored = found["episode"], found["curve"], found["plan"]["epsilon_episodes"]
+    if resume and (state := agent_files.restore_last_state(out, identity, learner.restore)) is not None:
+        done, curve, explored = state["episode"], state["curve"], state["plan"]["epsilon_episodes"]
         plan = replace(plan, epsilon_episodes=explored)
         identity["plan"]["epsilon_episodes"] = explored
         if plan.episodes < done:
@@ -211,7 +211,7 @@ def train(
         raise CheckpointError(
             f"{out}: already exists, but {agent_files.folder_of(out)} has no state to resume from; choose another file"
         )
-    with records.log_of(out, done) as log, records.preferences_of(out, done) as preferences:
+    with records.log_of(out, done) as log, records.preferences_of(out, done) as preference_log:
         records.record_plan(out, {**identity, "about": about})
         if baselines is not None and not (resume and records.has_baselines(out)):
             records.record_baselines(out, baselines())
@@ -225,13 +225,13 @@ def train(
             _require_finite(learner, row)
             if episode % plan.evaluate_every and episode != plan.episodes:
                 continue
-            noted = Preferences()
-            row = _evaluate(learner, open_table, plan, episode, noted)
-            preferences.write(noted.rows(episode))
+            preferences = Preferences()
+            row = _evaluate(learner, open_table, plan, episode, preferences)
+            preference_log.write(preferences.rows(episode))
             log.write([row.values()])
             report(row)
             curve.append({"episode": episode, "auc": row.auc, "reward": row.reward, "markup": row.markup})
-            preferences.sync()
+            preference_log.sync()
             log.sync()
             agent_files.write_state(out, learner.state(), identity, episode, curve)
     description = {**provenance, "plan": identity["plan"], "about": about, "curve": curve}
@@ -245,66 +245,93 @@ def play_episode(
     epsilon: float,
     *,
     learn: bool,
-    noted: Preferences | None = None,
+    preferences: Preferences | None = None,
 ) -> Row:
     """Play one market to the end, or until no learner is left in it; return the row of the log."""
     market, mine = table.market, set(table.learners)
-    own: dict[str, Observation] = {}
+    observations: dict[str, Observation] = {}
     offers: dict[str, Offer] = {}
 
-    def act(observations: Mapping[str, Observation]) -> Mapping[str, Offer]:
-        own.update((name, observation) for name, observation in observations.items() if name in mine)
-        if own:  # none before the first of them arrives
-            offers.update(learner.act(own, epsilon))
+    def act(asked: Mapping[str, Observation]) -> Mapping[str, Offer]:
+        observations.update((name, observation) for name, observation in asked.items() if name in mine)
+        if observations:  # none before the first of them arrives
+            offers.update(learner.act(observations, epsilon))
         return offers
 
-    accuracies: dict[str, list[float]] = {name: [] for name in table.learners}
-    losses: dict[str, list[float]] = {}
-    bid = offered = 0.0
+    tally = _Tally({name: [] for name in table.learners})
     learner.begin(episode, table.place)
-    lived = Lived.of(market) if learn else None
+    record = EpisodeRecord.of(market) if learn else None
     while not market.finished and any(
         state.stays for spec, state in zip(market.services, market.states, strict=True) if spec.name in mine
     ):
-        own, offers = {}, {}
+        observations, offers = {}, {}
         report = play_round(market, table.rivals, act)
-        for name, observation in own.items():
-            bid += float(observation.own_bids[offers[name].clients].sum())
-            offered += float(offers[name].payments.sum())
-        if lived is not None:
-            lived.add(report)
-        for name in own:
-            accuracies[name].append(report.feedback[name].accuracy)
-            if noted is not None:
-                noted.add(own[name], offers[name], report.feedback[name])
-        came = {name: report.feedback[name] for name in own}
-        if learn and own:
-            _gather(losses, learner.observe(own, offers, came))
-        learner.remember(own, offers, came)
+        feedback = {name: report.feedback[name] for name in observations}
+        tally.add(observations, offers, feedback)
+        if preferences is not None:
+            for name, observation in observations.items():
+                preferences.add(observation, offers[name], feedback[name])
+        if record is not None:
+            record.add(report)
+        if learn and observations:
+            tally.gather(learner.observe(observations, offers, feedback))
+        learner.remember(observations, offers, feedback)
     if learn:
-        _gather(losses, learner.end(lived))
-    specs = {spec.name: spec for spec in market.services}
-    held = {name: _held(values, market.rounds) for name, values in accuracies.items()}
-    # Omega^(accuracy - target), at most 1: the paper's reward on one scale for all services.
-    rewards = [np.mean(specs[n].reward_base ** np.minimum(a - specs[n].target_accuracy, 0.0)) for n, a in held.items()]
-    return Row(
-        episode=episode,
-        phase="train" if learn else "evaluate",
-        epsilon=epsilon,
-        reward=float(np.mean(rewards)),
-        auc=float(np.mean([a.mean() for a in held.values()])),
-        reached=float(np.mean([a[-1] >= specs[n].target_accuracy for n, a in held.items()])),
-        markup=offered / bid - 1.0 if bid > 0 else 0.0,
-        losses={name: float(np.mean(values)) for name, values in losses.items()},
-    )
+        tally.gather(learner.end(record))
+    return tally.row(market, episode, "train" if learn else "evaluate", epsilon)
 
 
-def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int, noted: Preferences) -> Row:
+@dataclass(slots=True)
+class _Tally:
+    """The sums of an episode, for its row in the log."""
+
+    accuracies: dict[str, list[float]]  # of each learner, after each round in which it took part
+    losses: dict[str, list[float]] = field(default_factory=dict)
+    bid: float = 0.0  # the sum of the bids of all clients that got an offer, money
+    offered: float = 0.0  # the sum of the offers
+
+    def add(
+        self, observations: Mapping[str, Observation], offers: Mapping[str, Offer], feedback: Mapping[str, Feedback]
+    ) -> None:
+        for name, observation in observations.items():
+            self.bid += float(observation.own_bids[offers[name].clients].sum())
+            self.offered += float(offers[name].payments.sum())
+            self.accuracies[name].append(feedback[name].accuracy)
+
+    def gather(self, losses: Mapping[str, float]) -> None:
+        for name, value in losses.items():
+            self.losses.setdefault(name, []).append(value)
+
+    def row(self, market: Market, episode: int, phase: str, epsilon: float) -> Row:
+        specs = {spec.name: spec for spec in market.services}
+        # [N] accuracies: the last one is held to the last round.
+        held = {
+            name: np.concatenate([values, np.full(market.rounds - len(values), values[-1])])
+            for name, values in self.accuracies.items()
+        }
+        # Omega^(accuracy - target), at most 1: the paper's reward on one scale for all services.
+        rewards = [
+            np.mean(specs[name].reward_base ** np.minimum(values - specs[name].target_accuracy, 0.0))
+            for name, values in held.items()
+        ]
+        return Row(
+            episode=episode,
+            phase=phase,
+            epsilon=epsilon,
+            reward=float(np.mean(rewards)),
+            auc=float(np.mean([values.mean() for values in held.values()])),
+            reached=float(np.mean([values[-1] >= specs[name].target_accuracy for name, values in held.items()])),
+            markup=self.offered / self.bid - 1.0 if self.bid > 0 else 0.0,
+            losses={name: float(np.mean(values)) for name, values in self.losses.items()},
+        )
+
+
+def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int, preferences: Preferences) -> Row:
     """Play the markets of an evaluation; return the mean row of the log, and note what the agent preferred."""
     rows = []
     for market, seed, seats in tracked(list(plan.evaluations()), "markets of the evaluation"):
         with open_table(market, 0, seed, seats) as table:
-            rows.append(play_episode(learner, table, episode, 0.0, learn=False, noted=noted))
+            rows.append(play_episode(learner, table, episode, 0.0, learn=False, preferences=preferences))
     return mean_row(rows, episode)
 
 
@@ -314,16 +341,6 @@ def mean_row(rows: Sequence[Row], episode: int) -> Row:
         name: float(np.mean([getattr(row, name) for row in rows])) for name in ("reward", "auc", "reached", "markup")
     }
     return Row(episode=episode, phase="evaluate", epsilon=0.0, losses={}, **means)
-
-
-def _held(values: Sequence[float], rounds: int) -> Any:
-    """Return accuracies [N]: the last one is held to the last round."""
-    return np.concatenate([values, np.full(rounds - len(values), values[-1])])
-
-
-def _gather(into: dict[str, list[float]], losses: Mapping[str, float]) -> None:
-    for name, value in losses.items():
-        into.setdefault(name, []).append(value)
 
 
 def _require_finite(learner: Learner, row: Row) -> None:

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from fl.surrogate.learning_curves import SurrogateFederation, Trained, added
-from learning.mahdrl.advantages import Baseline, Lived, Usual, advantages, progress
+from learning.mahdrl.advantages import Baseline, Usual, advantages, progress
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import MahdrlLearner
-from learning.training.loop import MarketShape
+from learning.training.loop import EpisodeRecord, MarketShape
 from scenarios.build import market_factory
 from scenarios.loader import load
 from support.curves import CURVE
@@ -64,7 +64,7 @@ def learner_of(names, rounds):
     return MahdrlLearner([names], [shape], 0, MahdrlSettings(hindsight=True))
 
 
-def explored(learner, market, lived):
+def explored(learner, market, record):
     """Yield what is observed in each round of a market in which a learner explores, and the round's report."""
     learner.begin(1)
     while not market.finished:
@@ -72,7 +72,7 @@ def explored(learner, market, lived):
         offers = learner.act(observations, 1.0)
         report = market.close_round(offers)
         learner.observe(observations, offers, report.feedback)
-        lived.add(report)
+        record.add(report)
         yield observations, report
 
 
@@ -100,19 +100,19 @@ def test_it_knows_what_each_service_trained_on_in_each_round(overrides, monkeypa
         return train_round(number, jobs)
 
     monkeypatch.setattr(playing.federation, "train_round", recorded)
-    learner, lived, outcomes = learner_of(names, rounds=12), Lived.of(playing), set()
-    for observations, report in explored(learner, playing, lived):
+    learner, record, outcomes = learner_of(names, rounds=12), EpisodeRecord.of(playing), set()
+    for observations, report in explored(learner, playing, record):
         outcomes |= {str(offer.outcome) for offer in report.offers}
         for name in observations:
             played.setdefault(name, []).append(trained[report.round, name])
-    assert lived.rounds == played
+    assert record.rounds == played
     assert ("dropped" in outcomes) == ("clients.departure_rate=0.01" in overrides)
     assert (len(set(map(len, played.values()))) > 1) == ("services.mnist.arrival=3" in overrides)
-    learner.end(lived)  # would raise if a service had more transitions than credit
+    learner.end(record)  # would raise if a service had more transitions than credit
 
 
 def test_nothing_is_known_where_models_are_trained(make_market):
-    assert Lived.of(make_market(("alpha",))) is None
+    assert EpisodeRecord.of(make_market(("alpha",))) is None
 
 
 def test_the_usual_images_are_those_of_the_episodes_so_far():
@@ -159,9 +159,9 @@ def test_luck_and_noise_are_no_credit():
 def test_decisions_are_credited_with_what_they_added_in_its_usual_size():
     playing, learner = market(), learner_of(("mnist", "fashion-mnist", "emnist"), rounds=6)
     assert isinstance(playing.federation, SurrogateFederation)
-    lived = Lived.of(playing)
-    list(explored(learner, playing, lived))
-    learner.end(lived)
-    expected = Usual(1, 6).credit(0, lived.curves["mnist"], lived.rounds["mnist"])
+    record = EpisodeRecord.of(playing)
+    list(explored(learner, playing, record))
+    learner.end(record)
+    expected = Usual(1, 6).credit(0, record.curves["mnist"], record.rounds["mnist"])
     np.testing.assert_allclose(learner._replay.fields["advantage"][0, :6, 0], expected, rtol=1e-5)
     assert np.abs(expected).max() > 0.5

@@ -21,7 +21,7 @@ class Generous(Learner):
             self.accuracies.setdefault(name, []).append(came.accuracy)
         return {"loss": float(len(feedback))}
 
-    def end(self, lived=None):
+    def end(self, record=None):
         return {"last": 0.5}
 
 
