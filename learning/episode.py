@@ -52,10 +52,10 @@ def _play_round(market: Market, policies: Mapping[str, Policy], outside: Outside
     decisions: dict[str, Decision] = {}
     asked = market.open_round()
     while asked:
-        given = outside(asked) if outside else {}
-        made = decide(policies, labels, asked, given)
-        asked = market.offer({**given, **{name: decision.offer for name, decision in made.items()}})
-        decisions = _together(decisions, made) if decisions else made
+        outsiders = outside(asked) if outside else {}
+        step = decide(policies, labels, asked, outsiders)
+        asked = market.offer({**outsiders, **{name: decision.offer for name, decision in step.items()}})
+        decisions = _together(decisions, step) if decisions else step
     report = market.close_round()
     learn(policies, labels, decisions, report)
     return report
@@ -73,24 +73,24 @@ def decide(
     policies: Mapping[str, Policy],
     labels: Mapping[str, str],
     observations: Mapping[str, Observation],
-    given: Mapping[str, Offer] | None = None,
+    known: Mapping[str, Offer] | None = None,
 ) -> dict[str, Decision]:
     """Let every service decide. Those whose policies declare ``sees_offers`` decide last, knowing the others' offers.
 
-    They do not see each other's offers: they cannot all be last.
+    They do not see each other's offers: they cannot all be last. Who has an offer among the ``known`` does not decide.
     """
-    offers = dict(given or {})
+    offers = dict(known or {})
     asked = [name for name in observations if name not in offers]
     seeing = [name for name in asked if policies[name].sees_offers]
     blind = [name for name in asked if name not in seeing]
     offers |= {name: _act(policies[name], labels[name], observations[name]) for name in blind}
-    made = {name: Decision(observations[name], offers[name]) for name in blind}
+    decisions = {name: Decision(observations[name], offers[name]) for name in blind}
     if seeing:  # offers of plug-ins, which may be lists, or wrong; policies that see them must not change them
         offers = {name: _read(offer, labels.get(name, name), observations[name]) for name, offer in offers.items()}
     for name in seeing:
         revealed = reveal(observations[name], offers)
-        made[name] = Decision(revealed, _act(policies[name], labels[name], revealed))
-    return {name: made[name] for name in observations if name in made}
+        decisions[name] = Decision(revealed, _act(policies[name], labels[name], revealed))
+    return {name: decisions[name] for name in observations if name in decisions}
 
 
 def reveal(observation: Observation, offers: Mapping[str, Offer]) -> Observation:

@@ -120,24 +120,17 @@ def evaluate(
 def games(entrants: Iterable[str], seeds: Iterable[int]) -> list[tuple[str, int]]:
     """Return what is played in an evaluation: each entrant under each seed."""
     seeds = tuple(seeds)
-    found = [(entrant, seed) for entrant in entrants for seed in seeds]
-    if not found:
+    pairs = [(entrant, seed) for entrant in entrants for seed in seeds]
+    if not pairs:
         raise ValueError("an evaluation needs at least one entrant and one seed")
-    return found
-
-
-def seated(market: Market, name: str, entrant: Entrant) -> Mapping[str, Policy]:
-    """Seat an entrant of this name in a market that has not begun; return its policies by service."""
-    policies = entrant(market)
-    missing = [spec.name for spec in market.services if spec.name not in policies]
-    if missing:
-        raise ValueError(f"entrant {name!r} has no policy for {', '.join(missing)}")
-    return policies
+    return pairs
 
 
 def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
     """Return [6, N, M]: a run's accuracy, test accuracy, reward, spent, wanted and served."""
-    policies = seated(market, name, entrant)
+    policies = entrant(market)
+    if missing := [spec.name for spec in market.services if spec.name not in policies]:
+        raise ValueError(f"entrant {name!r} has no policy for {', '.join(missing)}")
     reports: list[RoundReport] = []
     play(market, policies, [reports.append])
     rows = np.array(

@@ -186,9 +186,9 @@ def agent_digest(name: str, checkpoint: str | None) -> str | None:
         UnknownPluginError, PluginError: see ``Registry.load``; or it raises an exception, or returns no text.
         InputError: the checkpoint cannot be read.
     """
-    found = POLICIES.load(name)
+    kind = POLICIES.load(name)
     with plugin_code(f"policy {name!r}: agent_digest()", PluginError):
-        digest = found.agent_digest(checkpoint)
+        digest = kind.agent_digest(checkpoint)
     if not isinstance(digest, str | None):
         raise PluginError(f"policy {name!r}: agent_digest() returned {digest!r}, which is neither a text nor None")
     return digest

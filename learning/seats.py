@@ -10,6 +10,7 @@ from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population, public_ranges
 from des.market import Market
 from des.money import MICRO
+from des.observation import Observation
 from des.schedule import Schedule
 from des.service import ServiceSpec
 from fl.arrays import FloatArray
@@ -45,9 +46,9 @@ def bounds_of(market: Market, m: int) -> Bounds:
 
 def ranges(clients: PopulationSpec, labels: int, parameters: DQIParameters) -> DataRanges:
     """Return the public ranges of clients' data, for a service whose data set has these labels and DQI parameters."""
-    found = public_ranges(clients, labels, parameters)
-    (lowest,), (highest,) = (ends / MICRO for ends in found.cost)
-    (worst,), (best,) = found.dqi
+    public = public_ranges(clients, labels, parameters)
+    (lowest,), (highest,) = (ends / MICRO for ends in public.cost)
+    (worst,), (best,) = public.dqi
     return DataRanges((float(lowest), float(highest)), (float(worst), float(best)))
 
 
@@ -81,6 +82,22 @@ def bounds(population: Population, schedule: Schedule, services: Sequence[Servic
         "cores": (zero, np.array([max(conditions.cores for conditions in ahead)], dtype=np.float64)),
         "accuracy": (zero, one),
         "progress": (zero, one),
+        **whole,
+    }
+
+
+def observed_parts(observation: Observation) -> dict[str, FloatArray]:
+    """Return the parts of what a service observes, by name, in the order of ``bounds``."""
+    left = observation.total_left
+    whole = {} if left is None else {"total_left": np.array([left])}
+    return {
+        "dqi": observation.dqi,
+        "bids": own_first(observation.bids, observation.services.index(observation.service)),
+        "available": observation.available.astype(np.float64),
+        "budget": np.array([observation.budget]),
+        "cores": np.array([float(observation.cores)]),
+        "accuracy": np.array([observation.accuracy]),
+        "progress": np.array([(observation.round - 1) / observation.rounds]),
         **whole,
     }
 

@@ -11,7 +11,7 @@ from math import ceil
 import numpy as np
 
 from des.observation import Observation, Offer
-from learning.client_selection.selection import fill_budget, ranked
+from learning.client_selection.selection import fill_budget, ranking
 from learning.policy import POLICIES, Policy, PolicyContext
 
 
@@ -29,7 +29,7 @@ class Spends(Policy):
         self.total = max(self.total, left)
         cap = min(observation.budget, max(0.0, self.released(observation, left)))
         prices = observation.own_bids * (1.0 + self.markup(observation))
-        return fill_budget(ranked(observation, -prices), prices, cap, available=observation.available)
+        return fill_budget(ranking(observation, -prices), prices, cap, available=observation.available)
 
     def released(self, observation: Observation, left: float) -> float:
         """Return the most that may be offered in this round, money; ``left`` is what is left of the total."""

@@ -8,7 +8,7 @@ import numpy as np
 from des.money import Micro, MicroArray
 from des.observation import Observation
 from fl.arrays import FloatArray, IntArray
-from learning.client_selection.selection import ranked
+from learning.client_selection.selection import ranking
 
 LARGE = 1_000
 """Items from which on those that cannot be in the best set are left out; among fewer that saves nothing."""
@@ -30,7 +30,7 @@ def best_set(
     budget: Micro,  # micro-units
 ) -> IntArray:
     """Return the clients of the most valuable set, in a random order; draws, not numbers, choose among equal sets."""
-    order = ranked(seen)
+    order = ranking(seen)
     return order[knapsack(prices[order], values[order], budget)]
 
 
@@ -113,7 +113,7 @@ def _worth_a_look(items: IntArray, prices: MicroArray, values: FloatArray, budge
     So an item is left out if these and it cost more than the budget.
     """
     items = items[np.lexsort((-values[items], prices[items]))]
-    found: list[int] = []
+    kept: list[int] = []
     together: list[tuple[float, int, Micro]] = []  # the most valuable so far that the budget buys together, as a heap
     cost, least = 0, 0.0  # theirs, and the value of which more is needed from here on
     for place, (item, price, value) in enumerate(
@@ -121,12 +121,12 @@ def _worth_a_look(items: IntArray, prices: MicroArray, values: FloatArray, budge
     ):
         if value <= least:
             continue
-        found.append(item)
+        kept.append(item)
         heappush(together, (value, -place, price))
         cost += price
         while cost > budget:
             least, out, freed = heappop(together)
             cost -= freed
             if out == -place:
-                found.pop()
-    return sorted(found)
+                kept.pop()
+    return sorted(kept)

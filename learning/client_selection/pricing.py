@@ -10,7 +10,7 @@ from des.observation import Observation, Offer
 from fl.arithmetic.elementary import exp, power
 from fl.arithmetic.ordered_sums import mean, standardised
 from fl.arrays import BoolArray, FloatArray, IntArray
-from learning.client_selection.selection import ranked
+from learning.client_selection.selection import fill_budget, ranking
 
 MARKUPS: Final = np.array([0.0, 0.05, 0.1, 0.25, 0.5])  # what is added to the bid, in bids; ascending
 
@@ -64,12 +64,23 @@ def best_levels(
     return level, left[np.arange(len(left)), level]
 
 
-def by_return(seen: Observation, cost: FloatArray, left: FloatArray) -> IntArray:
-    """Return clients [C] in the order of what they leave for each unit of what they cost, the most first."""
-    return ranked(seen, -left / np.maximum(cost, 1 / MICRO))
+def offer_best_returns(
+    seen: Observation,
+    prices: FloatArray,  # [C] what each client is offered, money
+    cost: FloatArray,  # [C] what is expected to be paid for it, money
+    left: FloatArray,  # [C] what it leaves at the price of money; -inf where it cannot be offered
+    limit: float,  # what may be offered in the round, money
+) -> Offer:
+    """Offer clients in the order of what they leave for each unit of what they cost, the most first.
+
+    A budget that lapses is filled with those that leave nothing, too.
+    """
+    fits = np.isfinite(left) if seen.total_left is None else left > 0
+    order = ranking(seen, -left / np.maximum(cost, 1 / MICRO))
+    return fill_budget(order, prices, limit, available=fits)
 
 
-def moved(
+def next_price_of_money(
     money: float,  # the price so far
     rate: float,  # the step's size
     wanted: float,  # what was wanted at that price, money
@@ -105,7 +116,7 @@ def share_of_rounds_left(seen: Observation, haste: float) -> float | None:
     return seen.total_left * float(weights[-1]) / math.fsum(weights.tolist())
 
 
-def limit(
+def round_limit(
     seen: Observation,  # the round
     haste: float,  # see ``share_of_rounds_left``
     # so much is paid of so much that is offered; offers may go beyond the share as far as that says

@@ -15,7 +15,7 @@ from learning.policy import Policy
 _FIRST = 32  # clients that are looked up at once, then eight times as many, and so on
 
 
-def ranked(observation: Observation, *keys: FloatArray | IntArray) -> IntArray:
+def ranking(observation: Observation, *keys: FloatArray | IntArray) -> IntArray:
     """Return all clients in the order of keys [C], the most important key first; smaller is better.
 
     Equal clients stand in a random order from the service's own keyed stream, so that no client is favoured by its
@@ -81,7 +81,7 @@ class Preference(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer their bids to the best clients; those that do not fit are skipped until none does."""
-        order = ranked(observation, *self.keys(observation))
+        order = ranking(observation, *self.keys(observation))
         return fill_budget(order, observation.own_bids, observation.budget, available=observation.available)
 
     @abstractmethod

@@ -88,9 +88,9 @@ def policy_from(act: Callable[[Any], Any], *, spaces: Codec, name: str) -> type[
         "digest": record["sha256"],
         "made_in": made_in,
     }
-    found: type[Policy] = type(name, (AgentPolicy,), members)
-    POLICIES.register(name, found, {"file": module, **record})
-    return found
+    policy: type[Policy] = type(name, (AgentPolicy,), members)
+    POLICIES.register(name, policy, {"file": module, **record})
+    return policy
 
 
 def _callable(act: Callable[[Any], Any]) -> Callable[[Any], Any]:

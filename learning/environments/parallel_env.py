@@ -89,30 +89,30 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         require_one_offer(self._market)
         self.possible_agents = [spec.name for spec in self._market.services]
         self.agents: list[str] = []
-        codec = FlatCodec if flat else DictCodec
+        kind = FlatCodec if flat else DictCodec
         self._codecs: dict[str, Codec] = {
-            name: codec(bounds_of(self._market, m), payment_limit) for m, name in enumerate(self.possible_agents)
+            name: kind(bounds_of(self._market, m), payment_limit) for m, name in enumerate(self.possible_agents)
         }
-        for name, own in self._codecs.items():  # nobody else can seed those of services that arrive later
-            own.action_space.seed(int(stream(seed, "sampled actions", name).integers(2**31)))
-        self._flat = [FlatCodec(it.bounds, payment_limit) for it in self._codecs.values()]
+        for name, codec in self._codecs.items():  # nobody else can seed those of services that arrive later
+            codec.action_space.seed(int(stream(seed, "sampled actions", name).integers(2**31)))
+        self._flat = [FlatCodec(codec.bounds, payment_limit) for codec in self._codecs.values()]
         self.observed: Mapping[str, Observation] = {}
 
     def __getstate__(self) -> dict[str, Any]:
         """Return what a copy continues from, as a run does from a checkpoint."""
         market = self._market
-        noted = [memory(it) for it in (market.mechanism, market.population.spec.behaviour)]
-        own = {name: value for name, value in vars(self).items() if name not in ("_market", "observed")}
-        return own | {"_checkpoint": (market.state(), market.federation.state(), noted)}
+        memories = [memory(player) for player in (market.mechanism, market.population.spec.behaviour)]
+        rest = {name: value for name, value in vars(self).items() if name not in ("_market", "observed")}
+        return rest | {"_checkpoint": (market.state(), market.federation.state(), memories)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        of_market, of_federation, noted = state.pop("_checkpoint")
+        of_market, of_federation, memories = state.pop("_checkpoint")
         self.__dict__.update(state)
         market = self._market = self._factory(self._played)
         market.federation.restore(of_federation)
         market.restore(of_market)
-        for it, values in zip((market.mechanism, market.population.spec.behaviour), noted, strict=True):
-            vars(it).update(values)
+        for player, values in zip((market.mechanism, market.population.spec.behaviour), memories, strict=True):
+            vars(player).update(values)
         self.observed = market.open_round() if self.agents else {}
 
     @property
@@ -131,7 +131,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
     @cached_property
     def state_space(self) -> Any:
         """The space of ``state``: a Box from 0 to 1."""
-        return spaces.Box(0.0, 1.0, (sum(it.observation_space.shape[0] for it in self._flat),), np.float32)
+        return spaces.Box(0.0, 1.0, (sum(codec.observation_space.shape[0] for codec in self._flat),), np.float32)
 
     def state(self) -> Float32Array:
         """Return what all services observe, one after another, each as with ``flat``: for critics that see them all."""
@@ -200,7 +200,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """
         observation = self.observed[agent]
         try:
-            return self._codecs[agent].offered(action, observation)
+            return self._codecs[agent].decode_and_count(action, observation)
         except ActionError as error:
             raise ActionError(f"service {agent!r}, round {observation.round}: {error}") from None
 
@@ -241,11 +241,11 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """Return 1 + gamma + ... + gamma^(N - n)."""
         return float((self._gamma ** np.arange(self._market.rounds - round_ + 1)).sum())
 
-    def _require_agents(self, given: Mapping[str, Any]) -> None:
+    def _require_agents(self, names: Iterable[str]) -> None:
         if not self.agents:
             raise ActionError("the episode is over or has not begun; call reset()")
-        if not set(self.observed) <= set(given) <= set(self.possible_agents):
-            raise ActionError(f"actions must come from {sorted(self.observed)}, not from {sorted(given)}")
+        if not set(self.observed) <= set(names) <= set(self.possible_agents):
+            raise ActionError(f"actions must come from {sorted(self.observed)}, not from {sorted(names)}")
 
     def _infos(self, names: Iterable[str], report: RoundReport | None = None) -> dict[str, dict[str, Any]]:
         """Return the infos of services after a round, or before the first one."""

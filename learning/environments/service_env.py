@@ -33,11 +33,11 @@ class Rivals:
     def __call__(self, seed: int) -> Market:
         """Return the market of a seed."""
         market = self.factory(seed)
-        found = {spec.name for spec in market.services}
-        if self.service in self.names or found != {self.service, *self.names}:
+        present = {spec.name for spec in market.services}
+        if self.service in self.names or present != {self.service, *self.names}:
             market.close()
             raise ValueError(
-                f"the market's services are {sorted(found)}, not {self.service!r} and the rivals {sorted(self.names)}"
+                f"the market's services are {sorted(present)}, not {self.service!r} and the rivals {sorted(self.names)}"
             )
         self.policies = seat(market, self.names, self.options)
         return market
@@ -120,17 +120,17 @@ class ServiceEnv(gymnasium.Env[Any, Any]):
         name = self._service
         if name not in self._env.agents:
             raise ActionError("the episode is over or has not begun; call reset()")
-        own, dropped = self._env.offer(name, action)
-        (observations, rewards, terminated, truncated, infos), _ = self._play({name: own})
+        offer, dropped = self._env.offer(name, action)
+        (observations, rewards, terminated, truncated, infos), _ = self._play({name: offer})
         info = infos[name] | {"dropped": dropped}
         return observations[name], rewards[name], terminated[name], truncated[name], info
 
-    def _play(self, own: Mapping[str, Offer]) -> tuple[Step, RoundReport]:
+    def _play(self, offered: Mapping[str, Offer]) -> tuple[Step, RoundReport]:
         """Play a round with the service's offer, if it takes part, and its rivals'."""
         policies, labels = self._rivals.policies, self._rivals.names
-        decisions = decide(policies, labels, self._env.observed, own)
+        decisions = decide(policies, labels, self._env.observed, offered)
         offers = {rival: decision.offer for rival, decision in decisions.items()}
-        step, report = self._env.step_offers({**offers, **own})
+        step, report = self._env.step_offers({**offers, **offered})
         learn(policies, labels, decisions, report)
         return step, report
 

@@ -19,7 +19,7 @@ from fl.arrays import BoolArray, Float32Array, FloatArray
 from flmarket.core.installation import require_extra
 from learning.environments.actions import ActionError, checked, project
 from learning.policy import Bounds
-from learning.seats import own_first
+from learning.seats import observed_parts
 
 
 class Codec(ABC):
@@ -51,9 +51,9 @@ class Codec(ABC):
         Raises:
             ActionError: the action is not in its space.
         """
-        return self.offered(action, observation)[0]
+        return self.decode_and_count(action, observation)[0]
 
-    def offered(self, action: Any, observation: Observation) -> tuple[Offer, int]:
+    def decode_and_count(self, action: Any, observation: Observation) -> tuple[Offer, int]:
         """Return the offer that an action makes, and how many selected clients it leaves out. Errors as in ``decode``.
 
         Those are offline ones, and those that did not fit into the budget.
@@ -97,22 +97,6 @@ class Codec(ABC):
     @abstractmethod
     def _write(self, select: BoolArray, payment: FloatArray) -> Any:
         """Return the action that ``_read`` reads."""
-
-
-def parts(observation: Observation) -> dict[str, FloatArray]:
-    """Return the parts of what a service observes, by name, in the order of ``learning.seats.bounds``."""
-    left = observation.total_left
-    whole = {} if left is None else {"total_left": np.array([left])}
-    return {
-        "dqi": observation.dqi,
-        "bids": own_first(observation.bids, observation.services.index(observation.service)),
-        "available": observation.available.astype(np.float64),
-        "budget": np.array([observation.budget]),
-        "cores": np.array([float(observation.cores)]),
-        "accuracy": np.array([observation.accuracy]),
-        "progress": np.array([(observation.round - 1) / observation.rounds]),
-        **whole,
-    }
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +144,7 @@ class DictCodec(Codec):
 
     def encode(self, observation: Observation) -> dict[str, Float32Array]:
         """Return the parts in single precision. Rounding is monotone, so they stay within the rounded bounds."""
-        return {name: values.astype(np.float32) for name, values in parts(observation).items()}
+        return {name: values.astype(np.float32) for name, values in observed_parts(observation).items()}
 
     def _read(self, action: Any) -> tuple[BoolArray, FloatArray]:
         if not isinstance(action, Mapping) or set(action) != {"select", "payment"}:
@@ -197,7 +181,7 @@ class FlatCodec(Codec):
 
     def encode(self, observation: Observation) -> Float32Array:
         """Return the parts as one scaled vector."""
-        return self._scale(np.concatenate([part.ravel() for part in parts(observation).values()]))
+        return self._scale(np.concatenate([part.ravel() for part in observed_parts(observation).values()]))
 
     def _read(self, action: Any) -> tuple[BoolArray, FloatArray]:
         values = np.asarray(action, dtype=np.float64)

@@ -65,7 +65,7 @@ class Curves:
         self._kinds = kinds
         columns: dict[str, FloatArray] = {
             field.name: kinds.per_service(
-                [[getattr(curve, field.name) for curve in own.values()] for own in kinds.curves], absent=0.5
+                [[getattr(curve, field.name) for curve in curves.values()] for curves in kinds.curves], absent=0.5
             )
             for field in fields(Curve)
         }

@@ -68,7 +68,7 @@ class MarketKinds:
         absent: float,  # the value of clients that a smaller market lacks
     ) -> Any:
         """Return values of the clients of all markets, [B, C]."""
-        return np.array([np.pad(it, (0, self.clients - len(it)), constant_values=absent) for it in rows])[self.of]
+        return np.array([np.pad(row, (0, self.clients - len(row)), constant_values=absent) for row in rows])[self.of]
 
     def _of_specs(self, value: Callable[[ServiceSpec], Any], absent: float) -> Any:
         return self.per_service([[value(spec) for spec in market.services] for market in self.markets], absent)
@@ -161,9 +161,9 @@ class Worlds:
         first = np.cumsum([0, *(part.cost.size for part in pairs[:-1])])[kinds.of]  # [B] where a kind's pairs begin
         row = np.minimum(self._services, count[:, None] - 1)  # of a service that is not there, those of the last one
         choices = [market.population.pair_choices for market in kinds.markets]
-        begin = kinds.per_client([it.first for it in choices], absent=0)[:, None]  # [B, 1, C] in a service's row
+        begin = kinds.per_client([pair.first for pair in choices], absent=0)[:, None]  # [B, 1, C] in a service's row
         self._first = (first[:, None] + each[:, None] * row)[..., None] + begin  # [B, M, C]
-        self._each = kinds.per_client([it.count for it in choices], absent=1)[:, None]  # [B, 1, C]
+        self._each = kinds.per_client([pair.count for pair in choices], absent=1)[:, None]  # [B, 1, C]
         self._keys = np.zeros((len(kinds.of), 2), dtype=np.uint32)
 
     def reset(self, which: Sequence[int], seeds: Sequence[int]) -> None:

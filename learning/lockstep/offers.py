@@ -120,27 +120,27 @@ class Clearings:
     def __init__(self, kinds: MarketKinds) -> None:
         markets, count = kinds.each, len(kinds.each)
         self._clients, self._services, self._epochs = kinds.clients, kinds.services, kinds.epochs
-        mechanisms = {type(it.mechanism): it.mechanism for it in markets}
+        mechanisms = {type(market.mechanism): market.mechanism for market in markets}
         self._mechanisms = [
-            (mechanism, np.array([type(it.mechanism) is kind for it in markets]))
+            (mechanism, np.array([type(market.mechanism) is kind for market in markets]))
             for kind, mechanism in mechanisms.items()
         ]
         # Offers have been checked against the budgets, which mechanisms that clear client by client do not read.
         self._unlimited = np.full(kinds.services, ENDLESS)
         self._ties = np.zeros((count, 2), dtype=np.uint32)
         self._departure = np.zeros((count, 2), dtype=np.uint32)
-        people = [it.population for it in kinds.markets]
-        rates = [(it.timeline.seconds_per_sample, it.population.speeds.tolist()) for it in kinds.markets]
+        populations = [market.population for market in kinds.markets]
+        rates = [(market.timeline.seconds_per_sample, market.population.speeds.tolist()) for market in kinds.markets]
         self._times = TrainingTimes((seconds, speed) for seconds, speeds in rates for speed in speeds)
         begin = np.cumsum([0, *(len(speeds) for _, speeds in rates)])  # where the speeds of each kind begin
-        self._rate = kinds.per_client([it.departure_rate for it in people], absent=0.0)  # [B, C]
-        self._patience = np.array([it.timeline.patience for it in markets])
-        self._upload = np.array([it.timeline.upload for it in markets])
-        choices = [it.speed_choices for it in people]
+        self._rate = kinds.per_client([population.departure_rate for population in populations], absent=0.0)  # [B, C]
+        self._patience = np.array([market.timeline.patience for market in markets])
+        self._upload = np.array([market.timeline.upload for market in markets])
+        choices = [population.speed_choices for population in populations]
         self._first_speed = kinds.per_client(
-            [first + it.first for first, it in zip(begin, choices, strict=False)], absent=0
+            [first + speeds.first for first, speeds in zip(begin, choices, strict=False)], absent=0
         )  # [B, C]
-        self._speed_count = kinds.per_client([it.count for it in choices], absent=1)
+        self._speed_count = kinds.per_client([speeds.count for speeds in choices], absent=1)
         self._speed = np.zeros((count, kinds.clients), dtype=np.int64)  # [B, C] the place of each client's speed
         self._all_arrive = bool((self._rate == 0).all() and (self._patience == NEVER).all())
 

@@ -102,15 +102,15 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
         """
         count = self._shape[0]
         if isinstance(seed, Sequence | np.ndarray):
-            given = [own if own is None else int(own) for own in seed]
+            named = [one if one is None else int(one) for one in seed]
         else:
-            given = [seed if seed is None else seed + b for b in range(count)]
-        if len(given) != count:
-            raise ValueError(f"seed must be a number, or one for each of the {count} markets, not {len(given)} numbers")
-        for b, own in enumerate(given):
-            if own is not None:
-                self._base[b], self._episodes[b] = own, 0
-        seeds = [self._next_seed(b) if own is None else own for b, own in enumerate(given)]
+            named = [seed if seed is None else seed + b for b in range(count)]
+        if len(named) != count:
+            raise ValueError(f"seed must be a number, or one for each of the {count} markets, not {len(named)} numbers")
+        for b, one in enumerate(named):
+            if one is not None:
+                self._base[b], self._episodes[b] = one, 0
+        seeds = [self._next_seed(b) if one is None else one for b, one in enumerate(named)]
         self.markets.reset(range(count), seeds)
         return self._open(), {"acting": self.acting.copy()}
 
@@ -198,18 +198,18 @@ class FlatRows:
         self.width = self._grid + len(self._last)  # F, how many numbers an observation has
         limits = [[bounds_of(market, m) for m in range(len(market.services))] for market in kinds.markets]
         dqi, bids = [], []
-        for market, own in zip(kinds.markets, limits, strict=True):
+        for market, of_services in zip(kinds.markets, limits, strict=True):
             pairs = market.population.pairs
-            for m, parts in enumerate(own):
+            for m, parts in enumerate(of_services):
                 dqi.append(Scale.between(*(part[0] for part in parts["dqi"]))(pairs.dqi[0, m]))
                 # A service's own row of bids comes first, and is scaled alike in every row.
                 bids.append(Scale.between(*(part[0, 0] for part in parts["bids"]))(pairs.cost[0, m] / MICRO))
         self._dqi, self._bids = np.concatenate(dqi), np.concatenate(bids)  # of each pair that clients can hold
         self._scales: dict[str, Scale] = {}
         for name in self._last:
-            found = [[parts.get(name, (np.zeros(1), np.ones(1))) for parts in own] for own in limits]
+            ends = [[parts.get(name, (np.zeros(1), np.ones(1))) for parts in of_services] for of_services in limits]
             low, high = (
-                kinds.per_service([[float(part[bound][0]) for part in own] for own in found], absent=0.0)
+                kinds.per_service([[float(part[bound][0]) for part in of_services] for of_services in ends], absent=0.0)
                 for bound in (0, 1)
             )
             self._scales[name] = Scale.between(low, high)

@@ -15,15 +15,14 @@ from learning.client_selection.client_values import Gains
 from learning.client_selection.pricing import (
     affordable,
     best_levels,
-    by_return,
     in_money,
     level_prices,
     level_rows,
-    limit,
-    moved,
+    next_price_of_money,
+    offer_best_returns,
     offer_rows,
+    round_limit,
 )
-from learning.client_selection.selection import fill_budget
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["ContextualKnapsack"]
@@ -79,12 +78,11 @@ class ContextualKnapsack(Policy):
 
     def act(self, observation: Observation) -> Offer:
         prices, index, cost, most = self._plan(observation)
-        fits = np.isfinite(index) if observation.total_left is None else index > 0
-        return fill_budget(by_return(observation, cost, index), prices, most, available=fits)
+        return offer_best_returns(observation, prices, cost, index, most)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         _, index, cost, most = self._plan(observation)
-        self.money = moved(self.money, self._rate, fsum(cost[index > 0].tolist()), most)
+        self.money = next_price_of_money(self.money, self._rate, fsum(cost[index > 0].tolist()), most)
         self._gains.learn(observation, offer, feedback)
         if len(offer.clients):
             rows = offer_rows(observation, offer)
@@ -110,7 +108,7 @@ class ContextualKnapsack(Policy):
 
     def _plan(self, seen: Observation) -> tuple[FloatArray, FloatArray, FloatArray, float]:
         """Return each client's price, index (-inf if nothing is possible) and expected cost, all [C], and the limit."""
-        most = limit(seen, self._haste)
+        most = round_limit(seen, self._haste)
         prices = level_prices(seen)
         low, high = (bound.reshape(prices.shape) for bound in self.chances(level_rows(seen)))
         worth = in_money(seen, self._gains.values(seen, self._exploration))[:, None] * high

@@ -2,7 +2,7 @@
 
 from des.observation import Observation, Offer
 from flmarket.core.plugin_options import whole
-from learning.client_selection.selection import fill_budget, ranked
+from learning.client_selection.selection import fill_budget, ranking
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["Dearest"]
@@ -31,5 +31,5 @@ class Dearest(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer the dearest clients their bids; those that no longer fit into the budget are skipped."""
         bids = observation.own_bids
-        made = fill_budget(ranked(observation, -bids), bids, observation.offer_limit, available=observation.available)
-        return Offer(made.clients[: self._most], made.payments[: self._most])
+        offer = fill_budget(ranking(observation, -bids), bids, observation.offer_limit, available=observation.available)
+        return Offer(offer.clients[: self._most], offer.payments[: self._most])

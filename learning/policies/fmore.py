@@ -7,7 +7,7 @@ from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.offer_checks import MOST
 from flmarket.core.plugin_options import in_range, one_of, whole
-from learning.client_selection.selection import ranked
+from learning.client_selection.selection import ranking
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["FMore"]
@@ -56,7 +56,7 @@ class FMore(Policy):
 
     def act(self, observation: Observation) -> Offer:
         bids, budget = to_micro(observation.own_bids), to_micro(observation.budget)
-        shuffled = ranked(observation)
+        shuffled = ranking(observation)
         affordable = shuffled[(observation.available & (bids <= budget))[shuffled]]
         if not len(affordable):
             return Offer.none()

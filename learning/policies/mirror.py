@@ -14,14 +14,13 @@ from learning.client_selection.pricing import (
     MARKUPS,
     affordable,
     best_levels,
-    by_return,
     in_money,
     level_prices,
-    limit,
     markups,
-    moved,
+    next_price_of_money,
+    offer_best_returns,
+    round_limit,
 )
-from learning.client_selection.selection import fill_budget
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["Mirror"]
@@ -62,8 +61,7 @@ class Mirror(Policy):
       then not the run, but which clients and markups are worth a round's money, at the price that earlier rounds found.
       With a budget for the whole run it is ``learning.client_selection.pricing``'s.
     * Values are those of ``learning.client_selection.client_values``, in money: a client of mean value is worth the
-    mean bid. They only
-      matter relative to ``mu``.
+      mean bid. They only matter relative to ``mu``.
     * Wanted is who is worth more than ``mu`` for its price. The best worth per price is taken first; a budget that
       lapses is then filled with the others in that order.
 
@@ -95,14 +93,13 @@ class Mirror(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer the clients that are worth the most beyond their price at the present price of money."""
         prices, left, most = self._plan(observation)
-        fits = np.isfinite(left) if observation.total_left is None else left > 0
-        return fill_budget(by_return(observation, prices, left), prices, most, available=fits)
+        return offer_best_returns(observation, prices, prices, left, most)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Move the price of money along the deviation from the budget, and count wins and losses by markup."""
         prices, left, most = self._plan(observation)
         wanted = float(to_micro(prices[left > 0]).sum()) / MICRO
-        self.money = moved(self.money, self._rate, wanted, most)
+        self.money = next_price_of_money(self.money, self._rate, wanted, most)
         self._gains.learn(observation, offer, feedback)
         at = np.abs(markups(observation, offer)[:, None] - MARKUPS).argmin(axis=1)
         levels = len(MARKUPS)
@@ -128,7 +125,7 @@ class Mirror(Policy):
 
     def _plan(self, seen: Observation) -> tuple[FloatArray, FloatArray, float]:
         """Return each client's price [C] and what it leaves [C], -inf if nothing is possible, and the limit; money."""
-        most = limit(seen, self._haste)
+        most = round_limit(seen, self._haste)
         prices = level_prices(seen)
         worth = in_money(seen, self._gains.values(seen))[:, None] * self.chances()
         possible = affordable(seen, prices, most)
@@ -139,11 +136,13 @@ class Mirror(Policy):
 def isotonic(wins: FloatArray, offers: FloatArray) -> FloatArray:
     """Return the ascending shares [L] next to ``wins / offers``, weighted by ``offers``: pool adjacent violators."""
     pools: list[tuple[float, float, int]] = []
-    for won, made in zip(wins.tolist(), offers.tolist(), strict=True):
-        pool = (won, made, 1)
+    for won, count in zip(wins.tolist(), offers.tolist(), strict=True):
+        pool = (won, count, 1)
         while pools and pools[-1][0] * pool[1] >= pool[0] * pools[-1][1]:
             before = pools.pop()
             pool = (before[0] + pool[0], before[1] + pool[1], before[2] + pool[2])
         pools.append(pool)
-    shares: IntArray | FloatArray = np.repeat([won / made for won, made, _ in pools], [count for _, _, count in pools])
+    shares: IntArray | FloatArray = np.repeat(
+        [won / count for won, count, _ in pools], [levels for _, _, levels in pools]
+    )
     return np.asarray(shares, dtype=np.float64)

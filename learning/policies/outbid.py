@@ -5,7 +5,7 @@ import numpy as np
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
 from fl.arrays import FloatArray, IntArray
-from learning.client_selection.selection import fill_budget, ranked
+from learning.client_selection.selection import fill_budget, ranking
 from learning.policy import Policy
 
 __all__ = ["OutbidBids"]
@@ -29,7 +29,7 @@ class OutbidBids(Policy):
 
     def act(self, observation: Observation) -> Offer:
         """Offer the best clients the price that beats the rivals' bids, as far as the budget goes."""
-        order = ranked(observation, -observation.dqi)
+        order = ranking(observation, -observation.dqi)
         return fill_budget(order, prices(observation), observation.budget, available=observation.available)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import FloatArray
 from flmarket.core.plugin_options import in_range
-from learning.client_selection.selection import fill_budget, ranked
+from learning.client_selection.selection import fill_budget, ranking
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["RefusalPacing"]
@@ -49,7 +49,7 @@ class RefusalPacing(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer the dearest clients their marked-up bids until the budget is used."""
         bids = observation.own_bids
-        order = ranked(observation, -bids)
+        order = ranking(observation, -bids)
         return fill_budget(order, bids * (1 + self.markup), observation.budget, available=observation.available)
 
     def state(self) -> dict[str, FloatArray]:

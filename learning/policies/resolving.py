@@ -13,7 +13,7 @@ from fl.arrays import AnyArray, FloatArray
 from flmarket.core.plugin_options import in_range
 from learning.client_selection.client_values import Gains
 from learning.client_selection.knapsack import best_set
-from learning.client_selection.pricing import affordable, best_levels, level_prices, level_rows, limit, offer_rows
+from learning.client_selection.pricing import affordable, best_levels, level_prices, level_rows, offer_rows, round_limit
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["Resolving"]
@@ -31,8 +31,7 @@ class Resolving(Policy):
     In each round:
 
     * Values are those of ``learning.client_selection.client_values``: a prior from bids and DQI, corrected by the
-    service's own learning
-      curve.
+      service's own learning curve.
     * The chance that an offer is accepted is logistic in the markup and in the client's standardised bid and DQI, which
       say whom rivals want; fitted online to the offers that were accepted and refused, by gradient steps.
     * The linear relaxation over all clients and prices has one dual variable, the price of money; it is found by
@@ -70,7 +69,7 @@ class Resolving(Policy):
         self._offered = self._paid = 1.0  # money, starting as if all of one unit had been paid
 
     def act(self, observation: Observation) -> Offer:
-        most = limit(observation, self._haste, self._offered, self._paid)
+        most = round_limit(observation, self._haste, self._offered, self._paid)
         prices = level_prices(observation)
         chances = sigmoid(product(level_rows(observation), self.weights[:, None])).reshape(prices.shape)
         worth = self._gains.values(observation)[:, None] * chances * affordable(observation, prices, most)

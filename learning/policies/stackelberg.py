@@ -7,7 +7,7 @@ from des.observation import Observation, Offer
 from fl.arithmetic.elementary import log
 from fl.arrays import FloatArray
 from flmarket.core.plugin_options import in_range
-from learning.client_selection.selection import ranked
+from learning.client_selection.selection import ranking
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["Stackelberg"]
@@ -51,7 +51,7 @@ class Stackelberg(Policy):
     def act(self, observation: Observation) -> Offer:
         """Offer the price of their quality to all clients that take part at the best price."""
         bids, quality = observation.own_bids, observation.dqi
-        shuffled = ranked(observation)
+        shuffled = ranking(observation)
         can = shuffled[(observation.available & (quality > NEXT_TO_NONE))[shuffled]]
         order = can[np.argsort(bids[can] / quality[can], kind="stable")]
         if not len(order):

@@ -9,7 +9,7 @@ from des.observation import Observation, Offer
 from des.offer_checks import MOST
 from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.plugin_options import in_range
-from learning.client_selection.selection import fill_budget, ranked
+from learning.client_selection.selection import fill_budget, ranking
 from learning.policy import Policy, PolicyContext
 
 __all__ = ["Worth"]
@@ -64,14 +64,14 @@ class Worth(Policy):
         worth = self._values
         if worth is None:
             worth = to_micro(np.clip(self._unit * observation.dqi, 0, MOST / MICRO)) / MICRO
-        order = ranked(observation)
+        order = ranking(observation)
         return name_best(worth, bids, observation.offer_limit, available=observation.available, order=order)
 
 
 def _checked(values: Sequence[float], clients: int) -> FloatArray:
-    given = np.asarray(values)
-    if given.shape != (clients,) or given.dtype.kind not in "if":
+    worth = np.asarray(values)
+    if worth.shape != (clients,) or worth.dtype.kind not in "if":
         raise ValueError(f"values must be {clients} numbers, one for each client")
-    if not ((given >= 0) & (given <= MOST / MICRO)).all():
+    if not ((worth >= 0) & (worth <= MOST / MICRO)).all():
         raise ValueError(f"values must be numbers from 0 to {MOST // MICRO:,}")
-    return to_micro(given.astype(np.float64)) / MICRO
+    return to_micro(worth.astype(np.float64)) / MICRO

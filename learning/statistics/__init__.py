@@ -28,11 +28,11 @@ def area_under_curve(
     arrivals: npt.ArrayLike = 1,  # [M] the first round of each service, from 1; or that of all
 ) -> FloatArray:
     """Return the AUC of services, [..., M]: the mean over the rounds from each one's arrival on."""
-    found = finite("values", values)
-    means = np.asarray(found.mean(axis=-2))
-    first = np.broadcast_to(arrivals, found.shape[-1:])
+    curves = finite("values", values)
+    means = np.asarray(curves.mean(axis=-2))
+    first = np.broadcast_to(arrivals, curves.shape[-1:])
     for m in np.flatnonzero(first > 1).tolist():
-        means[..., m] = found[..., first[m] - 1 :, m].mean(axis=-1)
+        means[..., m] = curves[..., first[m] - 1 :, m].mean(axis=-1)
     return means
 
 
@@ -68,11 +68,11 @@ class RoundsToTarget(NamedTuple):
         met: npt.ArrayLike,  # [..., N] whether the accuracy after each round is at or above the target
     ) -> "RoundsToTarget":
         """Return when a run first met its target."""
-        found = np.asarray(met, dtype=np.bool_)
-        if not found.shape[-1]:
+        there = np.asarray(met, dtype=np.bool_)
+        if not there.shape[-1]:
             raise ValueError("there must be at least one round")
-        reached = found.any(axis=-1)
-        return cls(np.where(reached, found.argmax(axis=-1) + 1, found.shape[-1]), np.asarray(reached))
+        reached = there.any(axis=-1)
+        return cls(np.where(reached, there.argmax(axis=-1) + 1, there.shape[-1]), np.asarray(reached))
 
     @classmethod
     def of_curves(

@@ -48,8 +48,8 @@ class Interval:
 
 def mean_interval(values: npt.ArrayLike) -> Interval:
     """Return the mean of values with its t interval; see ``paired_interval``, against which this is compared with 0."""
-    found = finite("values", values)
-    return paired_interval(found, np.zeros(found.shape[-1]))
+    runs = finite("values", values)
+    return paired_interval(runs, np.zeros(runs.shape[-1]))
 
 
 def paired_interval(

@@ -15,7 +15,7 @@ from learning.client_selection.pricing import (
     best_levels,
     level_rows,
     markups,
-    moved,
+    next_price_of_money,
     offer_rows,
     share_of_rounds_left,
 )
@@ -182,12 +182,12 @@ def test_dearer_money_means_lower_offers() -> None:
 
 
 def test_the_price_of_money_moves_with_the_deviation() -> None:
-    assert moved(1.0, 0.1, 20.0, 20.0) == 1.0
-    assert moved(1.0, 0.1, 30.0, 20.0) == pytest.approx(math.exp(0.05))
-    assert moved(1.0, 0.1, 900.0, 20.0) == pytest.approx(math.exp(0.1))
-    assert moved(1.0, 0.1, 0.0, 20.0) == pytest.approx(math.exp(-0.1))
-    assert moved(1.0, 0.1, 0.0, 0.0) == 1.0
-    assert moved(1e3, 10, 900.0, 20.0) == 1e3
+    assert next_price_of_money(1.0, 0.1, 20.0, 20.0) == 1.0
+    assert next_price_of_money(1.0, 0.1, 30.0, 20.0) == pytest.approx(math.exp(0.05))
+    assert next_price_of_money(1.0, 0.1, 900.0, 20.0) == pytest.approx(math.exp(0.1))
+    assert next_price_of_money(1.0, 0.1, 0.0, 20.0) == pytest.approx(math.exp(-0.1))
+    assert next_price_of_money(1.0, 0.1, 0.0, 0.0) == 1.0
+    assert next_price_of_money(1e3, 10, 900.0, 20.0) == 1e3
 
 
 @pytest.mark.parametrize(("haste", "part"), [(0, 1 / 4), (1, 4 / 10), (2, 16 / 30)])
