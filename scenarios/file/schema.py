@@ -374,16 +374,12 @@ def _regime_keys(absent: str) -> dict[str, Any]:
 
 if TYPE_CHECKING:  # it cannot follow what is made while the program runs; ``Scenario.training_for`` is typed
     _RegimeTable = TomlTable
-    _PartOfRegimeTable = TomlTable
+    TrainingOverride = TomlTable
     BackendName = str
 else:
     _RegimeTable = create_model("_RegimeTable", __base__=TomlTable, **_regime_keys("as fitted, else {}"))
-    _PartOfRegimeTable = create_model("_PartOfRegimeTable", __base__=TomlTable, **_regime_keys("as in [training]"))
+    TrainingOverride = create_model("TrainingOverride", __base__=TomlTable, **_regime_keys("as in [training]"))
     BackendName = Literal[tuple(BACKENDS)]
-
-
-class TrainingOverride(_PartOfRegimeTable):
-    """The keys that differ for one data set; those that are absent are as in ``[training]``."""
 
 
 class Training(_RegimeTable):
