@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from annotated_doc import Doc
 
 from flmarket.api import scenario_of, scenarios_of
-from flmarket.core.declared import told_by
+from flmarket.core.declared import arguments_of
 from flmarket.core.errors import InputError
 from flmarket.core.files import expanded
 from flmarket.core.installation import require_extra
@@ -46,7 +46,7 @@ class Agent(TrainOptions):
     ] = None
 
 
-@told_by(Agent)
+@arguments_of(Agent)
 def train(agent: Agent) -> Path:
     """Train an agent; return its file, for ``policies=["mahdrl:FILE"]`` or a service's ``checkpoint``.
 

@@ -12,7 +12,7 @@ from flmarket.analysis.dataframes import Results
 from flmarket.analysis.what_if.fork import Fork
 from flmarket.analysis.what_if.fork import fork as play_forks
 from flmarket.api import scenarios_of
-from flmarket.core.declared import told_by
+from flmarket.core.declared import arguments_of
 from flmarket.core.errors import InputError
 from flmarket.core.files import expanded
 from learning.policy import POLICIES, Policy
@@ -47,7 +47,7 @@ class Batch(RunOptions):
     ] = ()
 
 
-@told_by(Batch)
+@arguments_of(Batch)
 def run(batch: Batch) -> Results:
     """Run scenarios, and return what their runs came to.
 
@@ -111,7 +111,7 @@ class Forks(PlayOptions):
     progress: Annotated[bool, Doc("Report progress on stderr.")] = True
 
 
-@told_by(Forks)
+@arguments_of(Forks)
 def fork(forks: Forks) -> list[Fork]:
     """Continue a run from one of its rounds with something changed; return each fork with its original.
 

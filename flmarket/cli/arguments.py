@@ -98,21 +98,19 @@ def _quieten(quiet: bool) -> bool:
 Options = TypeVar("Options")
 
 
-def taking(options: Callable[..., Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
+def options_of(options: Callable[..., Options]) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a command with a parameter ``options``: what is declared for these becomes the command's own options."""
 
     def decorate(command: Callable[..., None]) -> Callable[..., None]:
-        own = {it.name: it for it in signature(command).parameters.values() if it.name != "options"}
-        told = [_parameter(it) for it in declared(options)]
+        parameters = [it.replace(kind=Parameter.KEYWORD_ONLY) for it in signature(command).parameters.values()]
+        others = [parameter for parameter in parameters if parameter.name != "options"]
 
         @wraps(command)
-        def called(**given: Any) -> None:
-            command(**{name: given.pop(name) for name in own}, options=options(**given))
+        def taking(**values: Any) -> None:
+            command(**{other.name: values.pop(other.name) for other in others}, options=options(**values))
 
-        parameters = [*(it.replace(kind=Parameter.KEYWORD_ONLY) for it in own.values()), *told]
-        called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-        called.__annotations__ = {it.name: it.annotation for it in parameters}
-        return called
+        taking.__signature__ = Signature([*others, *map(_parameter, declared(options))])  # type: ignore[attr-defined]
+        return taking
 
     return decorate
 
@@ -121,9 +119,8 @@ def _parameter(option: Declared) -> Parameter:
     kind = {Place: Path, Sequence[str]: list[str]}.get(option.type, option.type)  # as Typer knows it
     names = [f"--{option.name.replace('_', '-')}"] if kind is bool else []  # without a ``--no-...``
     sentence = option.sentence + (" Repeatable." if kind == list[str] else "")
-    told = typer.Option(*names, min=option.least, help=sentence)
-    default = Path(option.default) if kind is Path else option.default
-    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, told])
+    shown = typer.Option(*names, min=option.least, help=sentence)
+    return Parameter(option.name, Parameter.KEYWORD_ONLY, default=option.default, annotation=Annotated[kind, shown])
 
 
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", callback=_quieten, help="Print results only, no progress.")]

@@ -1,13 +1,13 @@
 """Options that are declared once, as ``Annotated[type, Ge(1), Le(9), Doc("A sentence.")]``: keys, settings, arguments.
 
-The fields of a dataclass that are declared so become the parameters of a Python function, with a docstring
-(``told_by``), and the options of a command (``flmarket.cli.arguments.taking``); ``check`` refuses wrong values.
+The fields of a dataclass that are declared so become the parameters of a Python function, with its docstring
+(``arguments_of``), and a command's options (``flmarket.cli.arguments.options_of``). ``check`` refuses wrong values.
 """
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, fields
 from functools import wraps
-from inspect import Signature, cleandoc, signature
+from inspect import cleandoc, signature
 from typing import Annotated, Any, NamedTuple, ParamSpec, TypeVar, get_args, get_origin
 
 from annotated_doc import Doc
@@ -15,7 +15,7 @@ from annotated_types import Ge
 
 from flmarket.core.errors import InputError
 
-Told = ParamSpec("Told")
+Arguments = ParamSpec("Arguments")
 Options = TypeVar("Options")
 Result = TypeVar("Result")
 
@@ -71,31 +71,30 @@ def check_value(name: str, kind: Any, value: object) -> None:
         raise InputError(f"{name} = {value!r}: {message}") from None
 
 
-def told_by(options: Callable[Told, Options]) -> Callable[[Callable[[Options], Result]], Callable[Told, Result]]:
+def arguments_of(
+    options: Callable[Arguments, Options],
+) -> Callable[[Callable[[Options], Result]], Callable[Arguments, Result]]:
     """Decorate a function of one object of declared options: it takes them one by one, and its docstring lists them."""
 
-    def decorate(function: Callable[[Options], Result]) -> Callable[Told, Result]:
-        told = signature(options)
+    def decorate(function: Callable[[Options], Result]) -> Callable[Arguments, Result]:
+        apart, by_name = signature(options), {option.name: option for option in declared(options)}
 
         @wraps(function)
-        def called(*given: Told.args, **named: Told.kwargs) -> Result:
+        def taking(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Result:
             try:
-                told.bind(*given, **named)
+                apart.bind(*args, **kwargs)
             except TypeError as error:
                 raise TypeError(f"{function.__name__}(): {error}") from None
-            return function(options(*given, **named))
+            return function(options(*args, **kwargs))
 
-        own = {it.name: it for it in declared(options)}
-        parameters = [
-            it.replace(annotation=getattr(own[it.name].type, "__forward_arg__", own[it.name].type))
-            for it in told.parameters.values()
-        ]
-        called.__signature__ = Signature(  # type: ignore[attr-defined]
-            parameters, return_annotation=signature(function).return_annotation
+        kinds = {name: getattr(option.type, "__forward_arg__", option.type) for name, option in by_name.items()}
+        taking.__signature__ = apart.replace(  # type: ignore[attr-defined]
+            parameters=[parameter.replace(annotation=kinds[name]) for name, parameter in apart.parameters.items()],
+            return_annotation=signature(function).return_annotation,
         )
-        arguments = "".join(f"    {it.name}: {own[it.name].sentence}\n" for it in parameters)
+        arguments = "".join(f"    {name}: {by_name[name].sentence}\n" for name in apart.parameters)
         summary, raises, errors = cleandoc(function.__doc__ or "").partition("Raises:")
-        called.__doc__ = f"{summary.rstrip()}\n\nArgs:\n{arguments}\n{raises}{errors}"
-        return called
+        taking.__doc__ = f"{summary.rstrip()}\n\nArgs:\n{arguments}\n{raises}{errors}"
+        return taking
 
     return decorate

@@ -9,7 +9,7 @@ from flmarket.analysis.log_frames import write_frame
 from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.what_if.fork import Fork
 from flmarket.analysis.what_if.fork import fork as play
-from flmarket.cli.arguments import Plugins, Quiet, load_plugins, taking
+from flmarket.cli.arguments import Plugins, Quiet, load_plugins, options_of
 from flmarket.cli.console import note, result
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 MOST_CLIENTS = 10  # clients that a table on the terminal lists: those whose income differs most
 
 
-@taking(PlayOptions)
+@options_of(PlayOptions)
 def fork(
     run: Annotated[Path, typer.Argument(metavar="RUN", help="The directory of a run.", show_default=False)],
     round_: Annotated[

@@ -13,16 +13,16 @@ from flmarket.cli.arguments import (
     Seed,
     Sources,
     load_plugins,
+    options_of,
     policy_names,
     seeds_of,
     seeds_option,
-    taking,
 )
 from scenarios.running.processes import Process
 from scenarios.running.run_options import RunOptions
 
 
-@taking(RunOptions)
+@options_of(RunOptions)
 def run(
     sources: Sources,
     policy: Annotated[

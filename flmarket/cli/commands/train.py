@@ -16,11 +16,11 @@ from flmarket.cli.arguments import (
     Quiet,
     Seed,
     load_plugins,
+    options_of,
     parse_options,
     scenario_names,
     seeds_of,
     seeds_option,
-    taking,
 )
 from flmarket.cli.console import note, result
 from flmarket.cli.loading import load_all
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from scenarios.train import AgentTraining
 
 
-@taking(TrainOptions)
+@options_of(TrainOptions)
 def train(
     *,
     sources: Annotated[
