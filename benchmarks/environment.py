@@ -16,7 +16,7 @@ from market import Stub
 from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
 from des.service import ServiceSpec
-from des.timeline import Timeline
+from des.timeline import Durations
 from fl.data.dqi import PUBLISHED
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv
@@ -31,7 +31,7 @@ CLIENTS = PopulationSpec(2, (Group(20, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0
 def factory(services: int, clients: int) -> Callable[[int], Market]:
     specs = [replace(SERVICE, name=f"service_{m}") for m in range(services)]
     population = replace(CLIENTS, count=clients)
-    return lambda seed: Market(population, specs, Timeline(0.001, 0.5), ROUNDS, Stub(), seed)
+    return lambda seed: Market(population, specs, Durations(0.001, 0.5), ROUNDS, Stub(), seed)
 
 
 def market_steps(make: Callable[[int], Market], policy: str) -> Callable[[], int]:

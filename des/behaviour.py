@@ -145,7 +145,7 @@ class BehaviourError(RunError):
     """A behaviour returned what cannot be meant."""
 
 
-def asked(behaviour: Behaviour, round_: int, costs: MicroArray) -> MicroArray:
+def bids_of(behaviour: Behaviour, round_: int, costs: MicroArray) -> MicroArray:
     """Return the bids [M, C] of a round as int64, micro-units, all of at least 0.
 
     Raises:
@@ -165,7 +165,7 @@ def asked(behaviour: Behaviour, round_: int, costs: MicroArray) -> MicroArray:
     return bids.astype(np.int64)
 
 
-def reported(
+def reports_of(
     behaviour: Behaviour, data_size: IntArray, emd: FloatArray, largest_emd: FloatArray
 ) -> tuple[IntArray, FloatArray]:
     """Return what clients that misreport say of data; see ``Behaviour.report``.
@@ -173,8 +173,8 @@ def reported(
     Raises:
         BehaviourError: no data set can be that.
     """
-    found = behaviour.report(read_only(data_size), read_only(emd), read_only(largest_emd))
-    size, other = map(np.asarray, found if isinstance(found, tuple) and len(found) == 2 else (None, None))
+    reports = behaviour.report(read_only(data_size), read_only(emd), read_only(largest_emd))
+    size, other = map(np.asarray, reports if isinstance(reports, tuple) and len(reports) == 2 else (None, None))
     possible = size.shape == other.shape == emd.shape and size.dtype.kind == "i" and other.dtype.kind == "f"
     if not (possible and (size >= 1).all() and ((other >= 0) & (other <= largest_emd)).all()):
         raise BehaviourError(
@@ -184,21 +184,21 @@ def reported(
     return size.astype(np.int64), other.astype(np.float64)
 
 
-def misreporting(behaviour: Behaviour, round_: int, clients: int) -> BoolArray | None:
+def liars_of(behaviour: Behaviour, round_: int, clients: int) -> BoolArray | None:
     """Return which clients [C] misreport in a round; None if none do.
 
     Raises:
         BehaviourError: the behaviour did not return one truth value for each client.
     """
-    found = behaviour.misreporting(round_) if behaviour.misreports else None
-    if found is None:
+    liars = behaviour.misreporting(round_) if behaviour.misreports else None
+    if liars is None:
         return None
-    if np.shape(found) != (clients,) or np.asarray(found).dtype != np.bool_:
+    if np.shape(liars) != (clients,) or np.asarray(liars).dtype != np.bool_:
         raise BehaviourError(
             f"behaviour {method(behaviour, 'misreporting')}, round {round_}: must return {clients} truth values, one "
             "for each client"
         )
-    return np.asarray(found)
+    return np.asarray(liars)
 
 
 TRUTHFUL = "truthful"

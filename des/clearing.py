@@ -1,4 +1,7 @@
-"""Awards: from a round's offers to jobs. Their prices, lengths and outcomes are certain from then on."""
+"""The platform: it takes a round's offers, step by step, clears them and makes awards, which become jobs.
+
+The prices, lengths and outcomes of jobs are certain from the awards on.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -10,23 +13,25 @@ import numpy as np
 from des.allocation import NO_CORE, tie_order_of
 from des.clients.population import Population
 from des.clock import Microseconds, TrainingTimes, departure
+from des.ledger import Ledger
 from des.log_records import Kind, Outcome
-from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism, checked_clearing
-from des.plugin_state import remembered
+from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism, clearing_of
+from des.observation import Offer
+from des.offer_checks import check_offer
 from des.round import Round
 from des.schedule import Rules
-from des.timeline import Job, Timeline
+from des.timeline import Durations, Job
 from fl.arithmetic.draws import draw_key
 from fl.arrays import IntArray
 from fl.training.jobs import TrainingJob
 from flmarket.core.errors import InputError
-from flmarket.core.plugin_errors import method
+from flmarket.core.plugin_errors import method, plugin_state
 
 
 class Platform:
-    """Clears each round by the market's mechanism, and works out how long each job takes."""
+    """Takes offers, clears each round by the market's mechanism, and works out how long each job takes."""
 
-    def __init__(self, population: Population, timeline: Timeline, mechanism: Mechanism, seed: int) -> None:
+    def __init__(self, population: Population, timeline: Durations, mechanism: Mechanism, seed: int) -> None:
         self._population = population
         self.mechanism = mechanism  # what clears the rounds
         self._rules: Rules | None = None
@@ -43,20 +48,67 @@ class Platform:
         except InputError as error:
             raise ClearingError(str(error)) from error
 
-    def refused(self, current: Round) -> dict[int, IntArray]:
+    def state(self) -> dict[str, Any]:
+        """Return what the mechanism has noted of the rounds so far."""
+        return plugin_state(self.mechanism, "mechanism", ClearingError)
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a ``state``. Errors as there."""
+        self.mechanism.restore(state)
+
+    def take(
+        self,
+        current: Round,  # nothing in it has changed if an offer is refused
+        offers: Mapping[str, Offer],  # one from each service that may offer, by name
+        ledger: Ledger,
+    ) -> None:
+        """Check the offers of one step, hold their money, and set who may offer next."""
+        over_budget = self.mechanism.keeps_budgets
+        left = {m: ledger.accounts[current.services[m].name].free for m in current.offering}
+        step = {
+            m: check_offer(
+                offers[current.services[m].name],
+                policy=current.services[m].policy,
+                service=current.services[m].name,
+                round_=current.number,
+                bids=current.asks.least[m],
+                budget=left[m],
+                offline=current.conditions.offline,
+                unwilling=current.unwilling(m),
+                over_budget=over_budget,
+            )
+            for m in current.offering
+        }
+        for m, offer in step.items():
+            name = current.services[m].name
+            ledger.hold(name, left[m] if over_budget else offer.total)
+            current.journal.record(Kind.DECISION, name, amount=offer.total)
+            current.offers[m] = current.offers[m].and_then(offer) if m in current.offers else offer
+        current.step += 1
+        current.offering = self._release(current, ledger) if current.step < self.mechanism.steps else ()
+
+    def _release(self, current: Round, ledger: Ledger) -> tuple[int, ...]:
+        """Release the money of offers that have been refused in the last step; return whose."""
+        again = []
+        for m, places in self._refusals(current).items():
+            offer = current.offers[m]
+            lost = frozenset(offer.clients[places].tolist())
+            if new := lost - current.lost.get(m, frozenset()):
+                name = current.services[m].name
+                payments = dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
+                # Where the mechanism keeps budgets, what is held is the budget, not the sum of the offers.
+                everything = self.mechanism.keeps_budgets
+                ledger.release(name, ledger.accounts[name].held if everything else sum(payments[c] for c in new))
+                again.append(m)
+            current.lost[m] = lost
+        return tuple(again)
+
+    def _refusals(self, current: Round) -> dict[int, IntArray]:
         """Return the offers that would be refused if the round were cleared now, as their places, by service."""
         core = self._clearing(current, self.book(current)).core
         ends = np.cumsum([len(offer.clients) for offer in current.offers.values()])
         parts = np.split(core == NO_CORE, ends[:-1])
         return {m: part.nonzero()[0] for m, part in zip(current.offers, parts, strict=True)}
-
-    def state(self) -> dict[str, Any]:
-        """Return what the mechanism has noted of the rounds so far."""
-        return remembered(self.mechanism, "mechanism", ClearingError)
-
-    def restore(self, state: Mapping[str, Any]) -> None:
-        """Continue from a ``state``. Errors as there."""
-        self.mechanism.restore(state)
 
     def book(self, current: Round) -> Book:
         offers = current.offers.values()
@@ -87,7 +139,7 @@ class Platform:
         names, upload = [spec.name for spec in current.services], self._upload
         stay, record = not np.count_nonzero(self._population.departure_rate), current.journal.record
         arrays = (won, *places, book.payments[won], clearing.core[won], clearing.price[won], samples, compute)
-        columns = [it.tolist() for it in arrays]  # what was checked is what is paid, whatever ``close`` does
+        columns = [array.tolist() for array in arrays]  # what was checked is what is paid, whatever ``close`` does
         self.mechanism.close(book, clearing)
         for at, m, client, payment, core, price, images, training in zip(*columns, strict=True):
             limit = self._patience if stay else self._limit(current.number, client, training + upload)
@@ -99,7 +151,7 @@ class Platform:
 
     def _clearing(self, current: Round, book: Book) -> Clearing:
         """Return how a round is cleared. Nobody serves an offer refused in an earlier step: its money is free."""
-        clearing = checked_clearing(self.mechanism, book, current.number)
+        clearing = clearing_of(self.mechanism, book, current.number)
         if not self.mechanism.keeps_budgets and any(current.lost.values()):
             won = clearing.core != NO_CORE
             for m, client in zip(book.services[won].tolist(), book.clients[won].tolist(), strict=True):
@@ -122,9 +174,9 @@ def training_jobs(current: Round) -> list[TrainingJob]:
     """Return the jobs whose updates will arrive; no others need to be trained."""
     world = current.world
     honest = world.held.at is world.at
-    found = []
+    jobs = []
     for m in current.jobs:
-        if own := current.served(m):
-            claimed = None if honest else [job.samples for job in own]
-            found += world.held.jobs(own[0].service, m, [job.client for job in own], claimed)
-    return found
+        if served := current.served(m):
+            claimed = None if honest else [job.samples for job in served]
+            jobs += world.held.jobs(served[0].service, m, [job.client for job in served], claimed)
+    return jobs

@@ -2,7 +2,7 @@
 
 ``open_round`` refreshes data, DQI and bids; ``offer`` takes offers, and asks again those that a mechanism of several
 steps refused; ``close_round`` allocates cores, trains in parallel, aggregates, evaluates and pays; then services exit.
-Between rounds no event is pending and all state is plain data.
+``Market._play_slot`` has all steps in their order. Between rounds no event is pending and all state is plain data.
 """
 
 from collections.abc import Generator, Mapping, Sequence
@@ -13,22 +13,21 @@ from typing import Any, cast
 
 import simpy
 
-from des.bidding import Bidding
 from des.clearing import Platform, training_jobs
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population, Qualities
 from des.clock import Clock, Microseconds
 from des.ledger import Ledger
 from des.log_records import Kind, RoundReport
-from des.mechanism import Mechanism, checked_asks
+from des.mechanism import Mechanism, asks_of
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import Micro, to_micro
 from des.observation import Observation, Offer
-from des.participation import PublicView, bids_shown, funded
+from des.participation import PublicView, bids_shown, with_budgets
 from des.round import Round, round_report
 from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
-from des.timeline import Journal, Shift, Timeline
+from des.timeline import Durations, Journal, Shift
 from fl.arrays import BoolArray, FloatArray
 from fl.training.jobs import Diverged, Federation
 from flmarket.core.names import unknown
@@ -54,7 +53,7 @@ class Market:
         self,
         population: PopulationSpec,
         services: Sequence[ServiceSpec],
-        timeline: Timeline,
+        timeline: Durations,
         rounds: int,
         federation: Federation,
         seed: int,
@@ -80,12 +79,11 @@ class Market:
         self._population = Population(population, [s.labels for s in services], [s.dqi for s in services], seed)
         self._platform = Platform(self._population, timeline, mechanism or PayAsOffered(), seed)
         untrained = [(federation.accuracy(name), federation.test_accuracy(name)) for name in self._names]
-        self.states = [ServiceState.first(spec, *found) for spec, found in zip(self.services, untrained, strict=True)]
+        self.states = [ServiceState.first(spec, *known) for spec, known in zip(self.services, untrained, strict=True)]
         totals = {spec.name: spec.total_budget for spec in services if spec.total_budget is not None}
         self.ledger = Ledger(self._names, population.count, totals)
         # whether no round changes by itself who takes part and with how much money: only interventions do
         self._steady = not totals and all(spec.arrival == 1 for spec in services)
-        self._bidding = Bidding(self._platform, self.ledger)
         always = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self.schedule = schedule or Schedule(always)
         self._conditions = self.schedule.first
@@ -100,7 +98,7 @@ class Market:
         return self._clock.now
 
     @property
-    def timeline(self) -> Timeline:
+    def timeline(self) -> Durations:
         """The durations of training and travel, and the clients' availability."""
         return self._timeline
 
@@ -208,55 +206,12 @@ class Market:
             MarketError, OfferError, ClearingError: as in ``close_round``.
         """
         current = self._open()
-        names = {self._names[m] for m in current.asked}
+        names = {self._names[m] for m in current.offering}
         if set(offers) != names:
             raise MarketError(f"offers must come from {sorted(names)}, not from {sorted(offers)}")
         if names:
-            self._bidding.take(current, offers)
-        return self._observations(current) if current.asked else {}
-
-    def _observations(self, current: Round) -> dict[str, Observation]:
-        bids, accounts, found = bids_shown(current.asks.least, current.active), self.ledger.accounts, {}
-        seen = self._view(current.number, current.conditions, current.world, bids)
-        for m in current.asked:
-            name = self._names[m]
-            found[name] = self._observation(m, seen, accounts[name].free, current.unwilling(m))
-        return found
-
-    def preview(self, service: str) -> Observation:
-        """Return what a service that takes no part, or no more, would observe in the next round."""
-        m, number, conditions = self._names.index(service), self.round + 1, self.schedule.at(self.round + 1)
-        both = zip(self.services, self.states, strict=True)
-        shown = {i for i, (spec, state) in enumerate(both) if state.active or state.arrives(spec, number)}
-        world = self._population.draw(number)
-        seen = self._view(number, conditions, world, bids_shown(world.bid, shown))
-        return self._observation(m, seen, budget=self.services[m].budget)
-
-    def _view(self, number: int, conditions: Conditions, world: Qualities, bids: FloatArray) -> PublicView:
-        return PublicView(
-            round=number,
-            rounds=self.rounds,
-            seed=self._seed,
-            services=self._names,
-            world=world,
-            bids=bids,
-            cores=conditions.cores,
-            offline=conditions.offline,
-            public_bids=self._population.spec.disclosure.public_bids,
-            over_budget=self.mechanism.keeps_budgets,
-        )
-
-    def _observation(self, m: int, seen: PublicView, budget: Micro, unwilling: BoolArray | None = None) -> Observation:
-        spec = self.services[m]
-        return seen.of(
-            m,
-            budget=budget,
-            total_left=self.ledger.left(spec.name),
-            accuracy=self.states[m].accuracy,
-            target_accuracy=spec.target_accuracy,
-            privileged=spec.privileged,
-            unwilling=unwilling,
-        )
+            self._platform.take(current, offers, self.ledger)
+        return self._observations(current) if current.offering else {}
 
     def close_round(self, offers: Mapping[str, Offer] | None = None) -> RoundReport:
         """Play the open round to its end with the services' offers.
@@ -273,10 +228,19 @@ class Market:
         """
         if offers is not None:
             self.offer(offers)
-        elif (current := self._open()).asked and current.step == 0:
+        elif (current := self._open()).offering and current.step == 0:
             raise MarketError("no service has offered")
         self._offers_in.succeed()
         return cast("RoundReport", self._clock.run(until=self._slot))
+
+    def preview(self, service: str) -> Observation:
+        """Return what a service that takes no part, or no more, would observe in the next round."""
+        m, number, conditions = self._names.index(service), self.round + 1, self.schedule.at(self.round + 1)
+        services = zip(self.services, self.states, strict=True)
+        present = {i for i, (spec, state) in enumerate(services) if state.takes_part(spec, number)}
+        world = self._population.draw(number)
+        view = self._view(number, conditions, world, bids_shown(world.bid, present))
+        return self._observation(m, view, budget=self.services[m].budget)
 
     def _open(self) -> Round:
         if self._current is None:
@@ -288,39 +252,37 @@ class Market:
             raise MarketError(f"round {self._current.number} is still open")
 
     def _play_slot(self, bids_closed: simpy.Event) -> Generator[simpy.Event, Any, RoundReport]:
-        """Play one time slot. This is the platform's process."""
-        clock = self._clock
-        number = self.round + 1
+        """Play one time slot, step by step. This is the platform's process."""
+        current = self._refresh(self.round + 1)
+        self._collect_bids(current)
+        bids_closed.succeed(self._observations(current))
+        yield self._offers_in  # in the meantime ``offer`` takes them
+        if current.active:
+            self._platform.award(current)
+        current.trained = self._federation.train_round(current.number, training_jobs(current))
+        yield from self._work(current)  # each service is settled as soon as it has its updates
+        if self._timeline.slot is not None:
+            yield self._clock.timeout(max(0, current.start + to_micro(self._timeline.slot) - self._clock.now))
+        return self._end(current)
+
+    def _refresh(self, number: int) -> Round:
+        """Begin a round: its conditions hold, and clients have new data. Services arrive whose first round it is."""
         self._impose(number)
         active = tuple(m for m, state in enumerate(self.states) if state.active)
-        world, journal = self._population.draw(number), Journal(clock, number)
-        asks = checked_asks(self.mechanism, world.bid, world.data_size, number)
-        current = Round(number, clock.now, self.services, active, self._conditions, world, asks, journal, asked=active)
-        self._current = current
+        world, journal = self._population.draw(number), Journal(self._clock, number)
+        asks = asks_of(self.mechanism, world.bid, world.data_size, number)
         journal.record(Kind.REFRESH)
-        lowest = world.bid.min(axis=1).tolist()
-        for m in active:
-            journal.record(Kind.BID, self._names[m], amount=lowest[m])
+        self._current = Round(
+            number, self.now, self.services, active, self._conditions, world, asks, journal, offering=active
+        )
+        return self._current
+
+    def _collect_bids(self, current: Round) -> None:
+        """Let services know the clients' bids, and have their budgets."""
+        lowest = current.world.bid.min(axis=1).tolist()
+        for m in current.active:
+            current.journal.record(Kind.BID, self._names[m], amount=lowest[m])
             self.ledger.grant(self._names[m], self.services[m].budget)
-        bids_closed.succeed(self._observations(current))
-
-        yield self._offers_in
-        if active:
-            self._platform.award(current)
-        current.trained = self._federation.train_round(number, training_jobs(current))
-        yield from self._work(current)
-        if self._timeline.slot is not None:
-            yield clock.timeout(max(0, current.start + to_micro(self._timeline.slot) - clock.now))
-
-        self.ledger.check()
-        self.round = number
-        people = self._population
-        report = round_report(current, self.states, end=self.now, last=self.finished, truthful=people.truthful)
-        people.close(number, ((it.service, it.client, it.paid) for it in report.offers), self._names)
-        for state in self.states:
-            state.end_round()
-        self._current = None
-        return report
 
     def _work(self, current: Round) -> list[simpy.Event]:
         """Let clients work; return the events at which services have their updates, and pay for them."""
@@ -352,6 +314,17 @@ class Market:
         if state.leave_at(current.services[m].target_accuracy):
             journal.record(Kind.EXIT, name, amount=state.accuracy)
 
+    def _end(self, current: Round) -> RoundReport:
+        """Close the books of a round, let clients learn from it, and report it."""
+        self.ledger.check()
+        self.round, clients = current.number, self._population
+        report = round_report(current, self.states, end=self.now, last=self.finished, truthful=clients.truthful)
+        clients.close(self.round, ((offer.service, offer.client, offer.paid) for offer in report.offers), self._names)
+        for state in self.states:
+            state.end_round()
+        self._current = None
+        return report
+
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
         now = self.schedule.at(number)
@@ -359,4 +332,41 @@ class Market:
             return
         self._conditions = now
         self._platform.play_by(now.rules)
-        self.services = funded(self.services, self.states, number, now.budgets, self.ledger)
+        for spec, state in zip(self.services, self.states, strict=True):
+            state.begin_round(spec, number)
+        self.services = with_budgets(self.services, self.states, now.budgets, self.ledger)
+
+    def _observations(self, current: Round) -> dict[str, Observation]:
+        """Return what each service that may offer now observes."""
+        bids, accounts = bids_shown(current.asks.least, current.active), self.ledger.accounts
+        view = self._view(current.number, current.conditions, current.world, bids)
+        return {
+            name: self._observation(m, view, accounts[name].free, current.unwilling(m))
+            for m, name in ((m, self._names[m]) for m in current.offering)
+        }
+
+    def _view(self, number: int, conditions: Conditions, world: Qualities, bids: FloatArray) -> PublicView:
+        return PublicView(
+            round=number,
+            rounds=self.rounds,
+            seed=self._seed,
+            services=self._names,
+            world=world,
+            bids=bids,
+            cores=conditions.cores,
+            offline=conditions.offline,
+            public_bids=self._population.spec.disclosure.public_bids,
+            over_budget=self.mechanism.keeps_budgets,
+        )
+
+    def _observation(self, m: int, view: PublicView, budget: Micro, unwilling: BoolArray | None = None) -> Observation:
+        spec = self.services[m]
+        return view.of(
+            m,
+            budget=budget,
+            total_left=self.ledger.left(spec.name),
+            accuracy=self.states[m].accuracy,
+            target_accuracy=spec.target_accuracy,
+            privileged=spec.privileged,
+            unwilling=unwilling,
+        )

@@ -139,7 +139,7 @@ class Mechanism(ABC):
     def clear(self, book: Book) -> Clearing:
         """Decide who is served at what price, from the book alone: equal books must be cleared equally.
 
-        The clearing must keep the rules that ``checked_clearing`` checks.
+        The clearing must keep the rules that ``clearing_of`` checks.
         """
 
 
@@ -147,7 +147,7 @@ class ClearingError(RunError):
     """A mechanism broke a rule that all mechanisms must keep."""
 
 
-def checked_asks(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int) -> Asks:
+def asks_of(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int) -> Asks:
     """Return what services have to pay at least in a round: to no willing client less than its bid.
 
     Raises:
@@ -212,7 +212,7 @@ def choose(book: Book, picked: IntArray, price: MicroArray) -> Clearing:
     return Clearing(core, price)
 
 
-def checked_clearing(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
+def clearing_of(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     """Return how a mechanism clears a round, as read-only arrays of int64, after a check of the market's rules.
 
     Each core of a client serves at most one offer (eq. 2), no client gets less than its bid (eq. 5), and no service

@@ -18,29 +18,26 @@ from fl.arithmetic.streams import stream_key
 from fl.arrays import BoolArray, FloatArray
 
 
-def funded(
+def with_budgets(
     specs: Sequence[ServiceSpec],  # the services
-    states: Sequence[ServiceState],  # their states before the round; those that wait take part from their first one on
-    round_: int,  # the round
+    states: Sequence[ServiceState],  # their states in the round
     budgets: Mapping[str, Micro],  # B_m per round by service, micro-units
     ledger: Ledger,  # what was paid so far
 ) -> tuple[ServiceSpec, ...]:
-    """Let services arrive whose first round it is, and return all with what each may offer.
+    """Return the services with what each may offer in a round.
 
     That is its budget per round, or what is left of the one for the whole run, if that is less; nothing before it
     arrives.
     """
-    found = []
+    services = []
     for spec, state in zip(specs, states, strict=True):
-        if state.arrives(spec, round_):
-            state.status = Status.TRAINING
         left, budget = ledger.left(spec.name), budgets[spec.name]
         if state.status is Status.WAITING:
             budget = 0
         elif left is not None:
             budget = min(budget, left)
-        found.append(spec if spec.budget == budget else replace(spec, budget=budget))
-    return tuple(found)
+        services.append(spec if spec.budget == budget else replace(spec, budget=budget))
+    return tuple(services)
 
 
 class PublicView(NamedTuple):

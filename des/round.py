@@ -34,7 +34,7 @@ class Round:
     offers: dict[int, CheckedOffer] = field(default_factory=dict)  # the offer of each service that takes part
     book: Book | None = None  # all offers, once cores are allocated
     step: int = 0  # how many times services have offered
-    asked: tuple[int, ...] = ()  # the services that may offer now
+    offering: tuple[int, ...] = ()  # the services that may offer now
     # the clients that have refused each service, if it may offer again
     lost: dict[int, frozenset[int]] = field(default_factory=dict)
     # the jobs of each service, in the order of its offer; None where it was outbid
@@ -97,8 +97,8 @@ def _offer_reports(current: Round) -> list[OfferReport]:
     book = current.book
     if book is None or not len(book.clients):
         return []
-    own, names = current.world.some(book.services, book.clients), [spec.name for spec in current.services]
-    fate: list[list[Any]] = [[it] * len(book.clients) for it in (None, Outcome.OUTBID, None, None, None)]
+    data, names = current.world.some(book.services, book.clients), [spec.name for spec in current.services]
+    fate: list[list[Any]] = [[value] * len(book.clients) for value in (None, Outcome.OUTBID, None, None, None)]
     paid, outcome, core, start, end = fate
     for at, job in enumerate(chain.from_iterable(current.jobs.values())):
         if job is not None:
@@ -108,9 +108,9 @@ def _offer_reports(current: Round) -> list[OfferReport]:
         repeat(current.number),
         [names[m] for m in book.services.tolist()],
         book.clients.tolist(),
-        own.data_size.tolist(),
-        own.emd.tolist(),
-        own.dqi.tolist(),
+        data.data_size.tolist(),
+        data.emd.tolist(),
+        data.dqi.tolist(),
         book.bids.tolist(),
         book.payments.tolist(),
         *fate,
@@ -121,7 +121,7 @@ def _offer_reports(current: Round) -> list[OfferReport]:
 def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]]) -> Iterator[list[ClientReport]]:
     """Yield each service's rows of clients.csv, given all rows of offers.csv by service."""
     held = current.world.held
-    for m, own in offers.items():
+    for m, reports in offers.items():
         yield [
             ClientReport(
                 offer.round,
@@ -136,5 +136,5 @@ def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]])
                 offer.paid,
                 None if offer.paid is None else offer.paid - int(held.cost[m, offer.client]),
             )
-            for offer in own
+            for offer in reports
         ]

@@ -1,6 +1,6 @@
 """The conditions of a round: budgets, K, who is offline; how a trace and interventions change them in a run."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -34,8 +34,8 @@ Rules = tuple[str, Mapping[str, Any]]  # A mechanism by name, and its options
 
 
 @dataclass(frozen=True, slots=True)
-class Intervention:
-    """A change from outside, from the start of a round on. What is None or absent does not change."""
+class Change:
+    """An intervention: a change from the start of a round on. What is None or absent stays as it is."""
 
     round: int  # the first round that it applies to
     budgets: Mapping[str, Micro] = field(default_factory=dict)  # new budgets by service, micro-units
@@ -53,15 +53,21 @@ class Conditions:
     offline: frozenset[int] = frozenset()
     # says which other clients are offline in a round; None: none are
     availability: Availability | None = field(default=None, compare=False, repr=False)
-    rules: Rules | None = None  # the mechanism that an intervention has put in the place of the first one, if any
+    rules: Rules | None = None  # the mechanism that a change has put in the place of the first one, if any
 
-    def at(self, round_: int, interventions: Iterable[Intervention]) -> "Conditions":
-        """Return the conditions of a round: these, after all interventions up to it, the earliest first.
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    first: Conditions  # those before any change
+    changes: Sequence[Change] = ()  # all of the run, in any order
+
+    def at(self, round_: int) -> Conditions:
+        """Return what a round is played under, past or future: the first conditions after all changes up to it.
 
         They depend on the round alone, so a market that is restored at any round has the same ones.
         """
-        now = self
-        for change in sorted(interventions, key=lambda change: change.round):
+        now = self.first
+        for change in sorted(self.changes, key=lambda change: change.round):
             if change.round <= round_:
                 now = replace(
                     now,
@@ -70,21 +76,11 @@ class Conditions:
                     offline=now.offline if change.offline is None else change.offline,
                     rules=change.rules or now.rules,
                 )
-        if self.availability is not None:
-            now = replace(now, offline=now.offline | self.availability.offline(round_))
+        if now.availability is not None:
+            now = replace(now, offline=now.offline | now.availability.offline(round_))
         return now
-
-
-@dataclass(frozen=True, slots=True)
-class Schedule:
-    first: Conditions  # those before any intervention
-    interventions: Sequence[Intervention] = ()  # all of the run, in any order
-
-    def at(self, round_: int) -> Conditions:
-        """Return what a round is played under, past or future."""
-        return self.first.at(round_, self.interventions)
 
     @property
     def turning_points(self) -> list[int]:
-        """The rounds from which on budgets or K may be others: the first, and those of interventions."""
-        return sorted({1, *(change.round for change in self.interventions)})
+        """The rounds from which on budgets or K may be others: the first, and those of changes."""
+        return sorted({1, *(change.round for change in self.changes)})

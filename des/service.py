@@ -53,9 +53,14 @@ class ServiceState:
     def stays(self) -> bool:
         return not self.status.gone
 
-    def arrives(self, spec: ServiceSpec, round_: int) -> bool:
-        """Whether a service that has waited takes part from a round on."""
-        return self.status is Status.WAITING and spec.arrival <= round_
+    def takes_part(self, spec: ServiceSpec, round_: int) -> bool:
+        """Whether the service takes part in the next round: it does already, or has waited for this one."""
+        return self.active or (self.status is Status.WAITING and spec.arrival <= round_)
+
+    def begin_round(self, spec: ServiceSpec, round_: int) -> None:
+        """Arrive if the service has waited for this round."""
+        if self.takes_part(spec, round_):
+            self.status = Status.TRAINING
 
     def leave_at(self, target: float) -> bool:
         """Leave the market if the accuracy meets the target; return whether it does. The round still counts."""

@@ -13,7 +13,7 @@ from des.money import Micro, to_micro
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline:
+class Durations:
     """Durations, in simulated seconds; the properties are in microseconds."""
 
     seconds_per_sample: float  # time to train on one image in one epoch, on a client of speed 1

@@ -21,7 +21,7 @@ import numpy as np
 from des.allocation import NO_CORE, tie_order_of
 from des.behaviour import Behaviour
 from des.log_records import RoundReport
-from des.mechanism import Book, Mechanism, checked_clearing
+from des.mechanism import Book, Mechanism, clearing_of
 from des.money import MICRO
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
@@ -239,6 +239,6 @@ def _numbered(book: Book, number: Any) -> Book:
 
 def _prices(mechanism: Mechanism, book: Book) -> list[int | None]:
     """Return what each offer pays, None if it is refused."""
-    clearing = checked_clearing(mechanism, book, 1)
+    clearing = clearing_of(mechanism, book, 1)
     cleared = zip(clearing.core.tolist(), clearing.price.tolist(), strict=True)
     return [None if core == NO_CORE else price for core, price in cleared]

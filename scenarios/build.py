@@ -15,9 +15,9 @@ from des.clients.population import Population
 from des.market import Market
 from des.mechanism import MECHANISMS, Mechanism
 from des.money import MICRO, to_micro
-from des.schedule import Conditions, Intervention, Schedule
+from des.schedule import Change, Conditions, Schedule
 from des.service import ServiceSpec
-from des.timeline import Timeline
+from des.timeline import Durations
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.data.dataset import short_digest
 from fl.data.dqi import PUBLISHED, DQIParameters
@@ -322,18 +322,18 @@ def schedule_of(scenario: Scenario) -> Schedule:
     return Schedule(first, tuple(_interventions(scenario)))
 
 
-def _interventions(scenario: Scenario) -> Iterator[Intervention]:
+def _interventions(scenario: Scenario) -> Iterator[Change]:
     for entry in scenario.interventions:
         match entry.key.split("."):
             case ["clients", "cores"]:
-                yield Intervention(entry.round, cores=entry.value)
+                yield Change(entry.round, cores=entry.value)
             case ["clients", "offline"]:
-                yield Intervention(entry.round, offline=frozenset(entry.value))
+                yield Change(entry.round, offline=frozenset(entry.value))
             case ["services", *name, "budget"]:
-                yield Intervention(entry.round, budgets={".".join(name): to_micro(entry.value)})
+                yield Change(entry.round, budgets={".".join(name): to_micro(entry.value)})
     for _, change, later in new_players(scenario):
         if change.key == MECHANISM:
-            yield Intervention(change.round, rules=(later.market.mechanism, later.market.options))
+            yield Change(change.round, rules=(later.market.mechanism, later.market.options))
 
 
 def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
@@ -390,8 +390,8 @@ def _group(clients: Clients, sizes: Sequence[int]) -> Group:
     )
 
 
-def timeline(scenario: Scenario) -> Timeline:
-    return Timeline(**scenario.timeline.model_dump())
+def timeline(scenario: Scenario) -> Durations:
+    return Durations(**scenario.timeline.model_dump())
 
 
 def dqi_parameters(which: str, dataset: str) -> DQIParameters:

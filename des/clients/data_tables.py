@@ -11,7 +11,7 @@ from itertools import product
 
 import numpy as np
 
-from des.behaviour import Behaviour, reported
+from des.behaviour import Behaviour, reports_of
 from des.behaviours.truthful import Truthful
 from des.clients.disclosure import Disclosure
 from des.money import MicroArray, to_micro
@@ -161,7 +161,7 @@ class Valuation:
     ) -> DataTables:
         pairs = [(size, emd)]
         if self._spec.behaviour.misreports:
-            pairs.append(reported(self._spec.behaviour, size, emd, self._limits))
+            pairs.append(reports_of(self._spec.behaviour, size, emd, self._limits))
         sizes, emds = (np.stack(column) for column in zip(*pairs, strict=True))
         worth = [[dqi(d, v, p) for d, v, p in zip(*pair, self._parameters, strict=True)] for pair in pairs]
         if not np.isfinite(worth).all():
@@ -202,7 +202,7 @@ class Valuation:
         if self._spec.behaviour.misreports:
             emds = np.linspace(0.0, 1.0, _GRID) * self._limits  # [M, EMDs]
             size, emd = np.broadcast_arrays(held[:, None, None], emds)
-            claimed = reported(self._spec.behaviour, size, emd, self._limits)[0]
+            claimed = reports_of(self._spec.behaviour, size, emd, self._limits)[0]
             sizes = range(int(min(held.min(), claimed.min())), int(max(held.max(), claimed.max())) + 1)
         lowest, highest = min(sizes), max(sizes)
         worth = [

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from des.behaviour import BehaviourError, Outcomes, Setting, asked, misreporting
+from des.behaviour import BehaviourError, Outcomes, Setting, bids_of, liars_of
 from des.behaviours.truthful import Truthful
 from des.clients.data_sources import Choices, DataSource, Holdings, data_source
 from des.clients.data_tables import DataSets, DataTables, PopulationSpec, Ranges, Valuation
 from des.clients.disclosure import Lens, Moods
 from des.money import Micro, MicroArray
-from des.plugin_state import remembered
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import FloatArray, IntArray, read_only
 from fl.data.dqi import DQIParameters
 from fl.training.jobs import TrainingJob
+from flmarket.core.plugin_errors import plugin_state
 
 
 @dataclass(frozen=True)
@@ -114,10 +114,10 @@ class Population:
         """
         held = self.held(round_)
         at, costs = held.at, held.cost
-        if (liars := misreporting(self.spec.behaviour, round_, self.spec.count)) is not None:
+        if (liars := liars_of(self.spec.behaviour, round_, self.spec.count)) is not None:
             at = at + liars * held.table.size[0].size
             costs = self._costs(round_, held.table, at)
-        bids = asked(self.spec.behaviour, round_, costs)
+        bids = bids_of(self.spec.behaviour, round_, costs)
         bids.setflags(write=False)
         return Qualities(held.table, at, bids, held, self._lens.seen(DataSets(held.table, at).dqi, round_))
 
@@ -151,7 +151,7 @@ class Population:
         return self.spec.behaviour.learns
 
     def state(self) -> dict[str, Any]:
-        return remembered(self.spec.behaviour, "behaviour", BehaviourError)
+        return plugin_state(self.spec.behaviour, "behaviour", BehaviourError)
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a ``state``. Errors as there."""

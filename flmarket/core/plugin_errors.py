@@ -1,13 +1,15 @@
 """Errors in the code of plug-ins: what was raised, and the file and line of the user's own code that it comes from."""
 
 import inspect
+import json
 import sysconfig
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
+from typing import Any, Protocol
 
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import PACKAGES, ROOT
@@ -63,6 +65,25 @@ def method(of: object, name: str) -> str:
     kind = of if isinstance(of, type) else type(of)
     shown = f"{kind.__name__}.{name}()"
     return f"{shown} ({where})" if (where := definition(getattr(kind, name))) else shown
+
+
+class Stateful(Protocol):
+    """A plug-in that notes something from round to round."""
+
+    def state(self) -> Mapping[str, Any]: ...
+
+
+def plugin_state(plugin: Stateful, kind: str, error: type[RunError]) -> dict[str, Any]:
+    """Return what a plug-in has noted, as a checkpoint stores it."""
+    state = plugin.state()
+    try:
+        stored: object = json.loads(json.dumps(state, allow_nan=False))
+    except (TypeError, ValueError):
+        stored = None
+    if not isinstance(state, Mapping) or stored != state:
+        where = f"{kind} {method(plugin, 'state')}"
+        raise error(f"{where} must return what JSON can store: texts, numbers, lists, and dicts by text")
+    return dict(state)
 
 
 def definition(function: Callable[..., object]) -> str | None:

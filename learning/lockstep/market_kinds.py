@@ -109,7 +109,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
     for refused, why in (
         (not mechanism.by_client, f"does not clear client by client (mechanism {mechanism.__name__})"),
         (
-            any(change.rules is not None for change in market.schedule.interventions),
+            any(change.rules is not None for change in market.schedule.changes),
             "changes its mechanism in the middle of the run",
         ),
         (not market.population.truthful, f"has clients that need not tell the truth (behaviour {behaviour.__name__})"),

@@ -8,7 +8,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
 from des.clock import NEVER, TrainingTimes, departure
-from des.mechanism import Book, ClearingError, Mechanism, checked_clearing
+from des.mechanism import Book, ClearingError, Mechanism, clearing_of
 from des.money import MicroArray, text
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray
@@ -181,7 +181,7 @@ class Clearings:
                 lambda client: self._tie_order(client, number),
             )
             try:
-                clearing = checked_clearing(mechanism, book, 0)
+                clearing = clearing_of(mechanism, book, 0)
             except ClearingError as error:
                 where = "in lockstep, with the clients of all markets numbered through"
                 raise ClearingError(f"{where}: {error}") from error

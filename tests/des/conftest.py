@@ -11,9 +11,9 @@ from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
 from des.mechanism import Mechanism
 from des.observation import Observation, Offer
-from des.schedule import Conditions, Intervention, Schedule
+from des.schedule import Change, Conditions, Schedule
 from des.service import ServiceSpec
-from des.timeline import Timeline
+from des.timeline import Durations
 from fl.data.dqi import PUBLISHED
 from support.clients import changed
 from support.federations import StubFederation
@@ -36,19 +36,19 @@ PLAIN_CLIENTS = PopulationSpec(
     cores=1, groups=(Group(count=3, data_sizes=(100,), emds=(0.4,), cost_per_sample=0.025, cost_per_emd=1.0),)
 )
 PAPER_CLIENTS = changed(PLAIN_CLIENTS, count=20, cores=2, data_sizes=(100, 200, 300, 400), emds=(0.4, 0.6, 0.8, 1.0))
-PLAIN_TIMELINE = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
+PLAIN_TIMELINE = Durations(seconds_per_sample=0.01, upload_seconds=0.5)
 
 
 def market_of(
     services: Sequence[str | ServiceSpec],
     clients: PopulationSpec = PLAIN_CLIENTS,
     *,
-    timeline: Timeline = PLAIN_TIMELINE,
+    timeline: Durations = PLAIN_TIMELINE,
     rounds: int = 10,
     federation: Any = None,
     mechanism: Mechanism | None = None,
     seed: int = 0,
-    interventions: Sequence[Intervention] = (),
+    interventions: Sequence[Change] = (),
     **clients_with: Any,
 ) -> Market:
     specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]

@@ -15,7 +15,7 @@ from des.allocation import NO_CORE, allocate
 from des.log_records import Outcome, RoundReport
 from des.money import MICRO
 from des.observation import Observation, Offer
-from des.timeline import Timeline
+from des.timeline import Durations
 from support.tiers import examples
 
 MARKUPS = [0.0, 0.000001, 0.5, 3.0]
@@ -29,7 +29,7 @@ markets = st.fixed_dictionaries(
         "seed": st.integers(0, 2**63),
         "departure_rate": st.sampled_from([0.0, 0.5]),
         "timeline": st.sampled_from(
-            [Timeline(0.01, 0.5), Timeline(0.01, 0.5, slot=3.0), Timeline(0.01, 0.5, deadline=2)]
+            [Durations(0.01, 0.5), Durations(0.01, 0.5, slot=3.0), Durations(0.01, 0.5, deadline=2)]
         ),
     }
 )

@@ -10,7 +10,7 @@ import pytest
 from des.clock import TrainingTimes
 from des.log_records import Outcome
 from des.observation import Offer
-from des.timeline import Timeline
+from des.timeline import Durations
 from learning.lockstep.lockstep import Lockstep
 from learning.lockstep.offers import Offers
 from scenarios.loader import ScenarioError, load
@@ -29,7 +29,7 @@ def test_an_update_that_takes_exactly_until_the_deadline_arrives(
     """100 images, two epochs at .001 s an image, .1 s to upload: .3 s, though .2 + .1 is more than .3 in floats."""
     service, timeline = (
         replace(plain_service, name="alpha", local_epochs=2, budget=10**9),
-        Timeline(0.001, 0.1, deadline=deadline),
+        Durations(0.001, 0.1, deadline=deadline),
     )
     market = make_market([service], count=26, timeline=timeline)
     report = market.close_round({"alpha": pay_the_bid(market.open_round()["alpha"])})
@@ -49,7 +49,7 @@ def drawn(number: int) -> tuple[dict, Fraction]:
     people = changed(kind["population"], count=1, data_sizes=(size,), emds=(0.4,), cost_per_emd=0.0, speeds=(speed,))
     service = replace(kind["services"][0], local_epochs=epochs, budget=10**9)
     patience = {rng.choice(["slot", "deadline"]): end}
-    timeline, curves = Timeline(seconds, upload, **patience), {"s0": kind["curves"]["s0"]}
+    timeline, curves = Durations(seconds, upload, **patience), {"s0": kind["curves"]["s0"]}
     return kind | {"population": people, "services": [service], "timeline": timeline, "curves": curves}, whole
 
 

@@ -14,7 +14,7 @@ import pytest
 from des.log_records import MarketEvent, Outcome
 from des.money import MICRO
 from des.observation import Offer
-from des.timeline import Timeline
+from des.timeline import Durations
 from fl.arithmetic.draws import draw_key, integers, uniforms
 
 
@@ -153,7 +153,7 @@ def test_who_wants_nobody_is_done_before_the_others_begin(make_market, make_offe
 
 
 def test_work_that_takes_no_time_is_done_in_order(make_market, make_offer) -> None:
-    market = make_market(["alpha", "beta"], cores=2, timeline=Timeline(seconds_per_sample=0.0, upload_seconds=0.0))
+    market = make_market(["alpha", "beta"], cores=2, timeline=Durations(seconds_per_sample=0.0, upload_seconds=0.0))
     market.open_round()
     report = market.close_round({"alpha": make_offer((0, 2.1), (1, 2.1)), "beta": make_offer((0, 2.2))})
     assert [(event.event.value, event.service, event.client) for event in report.events[8:]] == [
@@ -171,7 +171,7 @@ def test_speeds_and_a_deadline(make_market, make_offer) -> None:
     slow_market = make_market(
         ["alpha"],
         speeds=(1.0, 0.5),
-        timeline=Timeline(seconds_per_sample=0.01, upload_seconds=0.5, deadline=2.25),
+        timeline=Durations(seconds_per_sample=0.01, upload_seconds=0.5, deadline=2.25),
         seed=6,
     )
     slow = integers(draw_key(6, "speed"), 2, 0, 0, np.arange(3))
@@ -210,7 +210,7 @@ WORK = ["train_start", "train_end", "upload", "aggregate", "evaluate", "pay"]
 )
 def test_what_is_done_at_the_deadline_counts(make_market, make_offer, stub_federation, deadline, done, outcome) -> None:
     federation = stub_federation()
-    market = make_market(["alpha"], timeline=Timeline(0.01, 0.5, deadline=deadline), federation=federation)
+    market = make_market(["alpha"], timeline=Durations(0.01, 0.5, deadline=deadline), federation=federation)
     market.open_round()
     report = market.close_round({"alpha": make_offer((0, 2.1))})
     assert [event.event.value for event in report.events[4:]] == WORK[:done]
@@ -228,7 +228,7 @@ def test_what_is_done_at_the_deadline_counts(make_market, make_offer, stub_feder
     ],
 )
 def test_slots(make_market, make_offer, slot, ends, outcome) -> None:
-    market = make_market(["alpha"], timeline=Timeline(0.01, 0.5, slot=slot), rounds=3)
+    market = make_market(["alpha"], timeline=Durations(0.01, 0.5, slot=slot), rounds=3)
     reports = []
     while not market.finished:
         market.open_round()

@@ -6,7 +6,7 @@ from des.log_records import Outcome
 from des.market import MarketError
 from des.mechanism import ClearingError
 from des.observation import Offer
-from des.schedule import Conditions, Intervention
+from des.schedule import Change, Conditions, Schedule
 
 
 def outcomes(market, offers) -> list[Outcome]:
@@ -17,9 +17,9 @@ def outcomes(market, offers) -> list[Outcome]:
 def test_a_change_holds_from_its_round_on(make_market, make_offer) -> None:
     """One core serves one of two services, two cores both; a budget of 2 is below every bid of 2.1."""
     changes = [
-        Intervention(4, budgets={"alpha": 2_000_000}, offline=frozenset({1})),
-        Intervention(2, cores=2),  # in any order
-        Intervention(5, offline=frozenset()),
+        Change(4, budgets={"alpha": 2_000_000}, offline=frozenset({1})),
+        Change(2, cores=2),  # in any order
+        Change(5, offline=frozenset()),
     ]
     market = make_market(["alpha", "beta"], rounds=5, interventions=changes)
     both = {"alpha": make_offer((0, 2.5)), "beta": make_offer((0, 2.1))}
@@ -36,16 +36,17 @@ def test_a_change_holds_from_its_round_on(make_market, make_offer) -> None:
 
 def test_conditions_depend_on_the_round_alone() -> None:
     first = Conditions({"alpha": 1, "beta": 2}, cores=1)
-    changes = [Intervention(3, cores=4), Intervention(2, budgets={"beta": 5}, offline=frozenset({7}))]
-    assert first.at(1, changes) == first
-    assert first.at(2, changes) == Conditions({"alpha": 1, "beta": 5}, 1, frozenset({7}))
-    assert first.at(3, changes) == first.at(9, changes) == Conditions({"alpha": 1, "beta": 5}, 4, frozenset({7}))
+    changes = [Change(3, cores=4), Change(2, budgets={"beta": 5}, offline=frozenset({7}))]
+    schedule = Schedule(first, changes)
+    assert schedule.at(1) == first
+    assert schedule.at(2) == Conditions({"alpha": 1, "beta": 5}, 1, frozenset({7}))
+    assert schedule.at(3) == schedule.at(9) == Conditions({"alpha": 1, "beta": 5}, 4, frozenset({7}))
 
 
 def test_another_mechanism_clears_from_its_round_on_and_begins_fresh(make_market) -> None:
     """A posted price that rises or falls with demand is the first one again in each market that comes to the round."""
     posted = "posted-price", {"price_per_sample": 0.5}
-    changes = [Intervention(2, rules=posted), Intervention(4, rules=("uniform-price", {}))]
+    changes = [Change(2, rules=posted), Change(4, rules=("uniform-price", {}))]
     market = make_market(["alpha", "beta"], rounds=5, interventions=changes)
     cleared, states = [], []
     while not market.finished:
@@ -61,7 +62,7 @@ def test_another_mechanism_clears_from_its_round_on_and_begins_fresh(make_market
 
 
 def test_a_mechanism_that_cannot_be_created_in_its_round_is_named(make_market) -> None:
-    market = make_market(["alpha"], rounds=2, interventions=[Intervention(1, rules=("posted-price", {"prise": 1}))])
+    market = make_market(["alpha"], rounds=2, interventions=[Change(1, rules=("posted-price", {"prise": 1}))])
     with pytest.raises(ClearingError, match=r"^mechanism 'posted-price' takes no option 'prise'"):
         market.open_round()
 

@@ -12,7 +12,7 @@ from des.market import Market
 from des.mechanism import Mechanism
 from des.observation import Observation, Privileged
 from des.service import ServiceSpec
-from des.timeline import Timeline
+from des.timeline import Durations
 from fl.arithmetic.streams import stream_key
 from fl.data.dqi import PUBLISHED
 from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
@@ -96,7 +96,7 @@ def market_of(
         else name
         for name in names
     ]
-    timeline = Timeline(seconds_per_sample=0.01, upload_seconds=0.5)
+    timeline = Durations(seconds_per_sample=0.01, upload_seconds=0.5)
     return Market(changed(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed, None, mechanism)
 
 

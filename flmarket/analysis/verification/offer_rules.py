@@ -12,7 +12,7 @@ import pandas as pd
 
 from des.allocation import NO_CORE, allocate
 from des.log_records import Kind, Outcome
-from des.mechanism import DEFAULT, MECHANISMS, Asks, Book, ClearingError, Mechanism, checked_asks, checked_clearing
+from des.mechanism import DEFAULT, MECHANISMS, Asks, Book, ClearingError, Mechanism, asks_of, clearing_of
 from des.money import text as money
 from fl.arrays import AnyArray, BoolArray, IntArray
 from flmarket.analysis.verification.evidence import Logs
@@ -112,7 +112,7 @@ def clearing(logs: Logs) -> Iterator[Finding]:
             continue
         try:
             with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
-                asks = checked_asks(mechanism, world.bid, world.data_size, number)
+                asks = asks_of(mechanism, world.bid, world.data_size, number)
                 yield from _differences(logs, mechanism, number, asks)
         except ClearingError as error:
             yield Finding(f"round {number}: cannot be cleared again: {error}")
@@ -147,7 +147,7 @@ def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> I
     yield from offers.wrong(too_low, "the payment {payment} is below what the platform asks")
     if mechanism.steps > 1:
         yield from _stepped(logs, mechanism, number, asks)
-    found = checked_clearing(mechanism, book, number)
+    found = clearing_of(mechanism, book, number)
     mechanism.close(book, found)
     won, served = found.core != NO_CORE, offers["outcome"] == Outcome.SERVED
     wanted = {"core": np.where(won, found.core, np.nan), "paid": np.where(served & won, found.price, offers["paid"])}
@@ -188,7 +188,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
                 return
         so_far = np.array([at for name in logs.places for at in made[name]], dtype=np.int64)
         book = _book(logs, number, asks, offers.where(so_far))
-        refused = so_far[checked_clearing(mechanism, book, number).core == NO_CORE]
+        refused = so_far[clearing_of(mechanism, book, number).core == NO_CORE]
         now_lost: dict[str, set[int]] = {name: set() for name in logs.places}
         for at in refused.tolist():
             now_lost[service[at]].add(client[at])

@@ -12,19 +12,18 @@ from typing import Literal
 import numpy as np
 
 from des.allocation import NO_CORE
-from des.bidding import Bidding
 from des.clearing import Platform
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.population import Population
 from des.clock import Clock
 from des.ledger import Ledger
-from des.mechanism import Mechanism, checked_asks, checked_clearing
+from des.mechanism import Mechanism, asks_of, clearing_of
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from des.round import Round
 from des.schedule import Conditions
 from des.service import ServiceSpec
-from des.timeline import Journal, Timeline
+from des.timeline import Durations, Journal
 from fl.arrays import BoolArray, read_only
 from fl.data.dqi import PUBLISHED
 from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
@@ -70,13 +69,13 @@ class Bench:
         self.parts = min(rounds, 2)  # how many reports a party makes: one for odd rounds, one for even ones
         self._rounds = rounds
         self.posted = False  # whether the mechanism asked for prices of its own in the last round that was played
-        self.plays = 0  # rounds that were cleared so far, each within bids, offers and budgets (``checked_clearing``)
+        self.plays = 0  # rounds that were cleared so far, each within bids, offers and budgets (``clearing_of``)
         self._mechanism = mechanism
         services, clients = market.values.shape
         spec = PopulationSpec(market.cores, (Group(clients, (IMAGES,), (0.0,), 0.0, 0.0),))
         population = Population(spec, [LABELS] * services, [PUBLISHED] * services, market.seed)
         self._world = population.draw(1)
-        self._platform = Platform(population, Timeline(0.0, 0.0), mechanism, market.seed)
+        self._platform = Platform(population, Durations(0.0, 0.0), mechanism, market.seed)
         budgets = {f"service-{m + 1}": budget for m, budget in enumerate(market.budgets.tolist())}
         self._specs = tuple(
             ServiceSpec(name, "mnist", LABELS, PUBLISHED, budget, 1.0, 2.0, 1, "certify")
@@ -111,18 +110,18 @@ class Bench:
         values = self.market.values if values is None else values
         bids = self.market.costs if bids is None else bids
         world = replace(self._world, bid=read_only(bids))
-        asks = checked_asks(self._platform.mechanism, world.bid, world.data_size, round_)
+        asks = asks_of(self._platform.mechanism, world.bid, world.data_size, round_)
         self.posted = asks.least is not world.bid
         names = [spec.name for spec in self._specs]
         ledger = Ledger(names, bids.shape[1])
         for name, budget in self._conditions.budgets.items():
             ledger.grant(name, budget)
         active, journal = tuple(range(len(names))), Journal(Clock(), round_)
-        current = Round(round_, 0, self._specs, active, self._conditions, world, asks, journal, asked=active)
-        bidding = Bidding(self._platform, ledger)
-        while current.asked:
-            left = bidding.left(current)
-            bidding.take(current, {names[m]: self._offer(current, m, values[m], left[m]) for m in current.asked})
+        current = Round(round_, 0, self._specs, active, self._conditions, world, asks, journal, offering=active)
+        while current.offering:
+            left = {m: ledger.accounts[names[m]].free for m in current.offering}
+            offers = {names[m]: self._offer(current, m, values[m], left[m]) for m in current.offering}
+            self._platform.take(current, offers, ledger)
         return self._outcome(current)
 
     def _offer(self, current: Round, m: int, values: MicroArray, left: Micro) -> Offer:
@@ -139,7 +138,7 @@ class Bench:
 
     def _outcome(self, current: Round) -> PlayedRound:
         book = self._platform.book(current)
-        clearing = checked_clearing(self._platform.mechanism, book, current.number)
+        clearing = clearing_of(self._platform.mechanism, book, current.number)
         if self._rounds > 1:
             self._platform.mechanism.close(book, clearing)
         self.plays += 1

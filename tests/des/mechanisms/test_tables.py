@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from des.mechanism import MECHANISMS, Mechanism, checked_asks, checked_clearing
+from des.mechanism import MECHANISMS, Mechanism, asks_of, clearing_of
 from des.money import MICRO, to_micro
 from flmarket.core.plugin_options import OptionsError
 from flmarket.testing import check_mechanism
@@ -53,12 +53,12 @@ class Table:
         bids = np.full((len(SERVICES), 4), 10**12)
         for m, client, _, bid in self.offers:
             bids[m, client] = to_micro(bid)
-        asks = checked_asks(mechanism, bids, np.full(bids.shape, IMAGES), round_)
+        asks = asks_of(mechanism, bids, np.full(bids.shape, IMAGES), round_)
         able = [offer for offer in self.offers if asks.willing is None or asks.willing[offer[:2]]]
         least = [asks.least[offer[:2]] / MICRO for offer in able]
         book = book_of(*able, cores=self.cores, budgets=self.budgets, ask=least, draws=self.draws)
         paid = iter(prices_paid(mechanism, book))
-        mechanism.close(book, checked_clearing(mechanism, book, round_))
+        mechanism.close(book, clearing_of(mechanism, book, round_))
         return [next(paid) if offer in able else None for offer in self.offers]
 
 

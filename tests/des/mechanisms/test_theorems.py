@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 import des.mechanism
 from des.allocation import NO_CORE, tie_order_of
-from des.mechanism import FIRST, MECHANISMS, Book, beginnings, checked_clearing
+from des.mechanism import FIRST, MECHANISMS, Book, beginnings, clearing_of
 from des.mechanisms.fair_queue import FairQueue
 from des.mechanisms.score_auction import auction
 from des.mechanisms.vcg import SIDES, VCG, optimum, overspent, shared
@@ -73,7 +73,7 @@ def test_numbering_clients_otherwise_changes_nothing_but_names(name: str, option
         order = np.arange(len(order))
     parts = {column: getattr(book, column)[order] for column in ("services", "payments", "bids", "asks")}
     other = replace(book, clients=number[book.clients[order]], tie_order=ties, **parts)
-    one, two = (checked_clearing(MECHANISMS.create(name, **options), each, 1) for each in (book, other))
+    one, two = (clearing_of(MECHANISMS.create(name, **options), each, 1) for each in (book, other))
     assert np.array_equal(one.core[order] >= 0, two.core >= 0)
     served = two.core >= 0
     assert np.array_equal(one.price[order][served], two.price[served])
@@ -96,8 +96,7 @@ def test_who_asks_more_is_served_no_more_and_gets_no_better_price(
     own = book.clients == client
     bids = np.where(own, np.minimum(book.bids + by, book.payments), book.bids)
     one, two = (
-        checked_clearing(MECHANISMS.create(name, **options), each, 1)
-        for each in (book, replace(book, bids=bids, asks=bids))
+        clearing_of(MECHANISMS.create(name, **options), each, 1) for each in (book, replace(book, bids=bids, asks=bids))
     )
     before, after = own & (one.core >= 0), own & (two.core >= 0)
     assert after.sum() <= before.sum()
@@ -187,7 +186,7 @@ def test_queues_lose_nothing(rounds) -> None:
     for offers in rounds:
         book = book_of(*((m, c, 1.0 + m) for m, c in offers))
         before = mechanism.state()["queues"] or [0, 0, 0]
-        clearing = checked_clearing(mechanism, book, 1)
+        clearing = clearing_of(mechanism, book, 1)
         mechanism.close(book, clearing)
         won = clearing.core != NO_CORE
         for m, after in enumerate(mechanism.state()["queues"] or [0, 0, 0]):
@@ -216,7 +215,7 @@ def test_what_is_excluded_are_the_offers_of_the_service_that_exceeds_its_budget(
 @pytest.mark.parametrize("side", SIDES)
 def test_an_offer_that_is_a_micro_unit_over_the_budget_is_refused(side: str) -> None:
     book = micro_book([0, 1], [0, 0], np.array([0, 1]), np.zeros(2), np.zeros(2), 1)
-    assert checked_clearing(VCG(side=side), book, 1).core.tolist() == [0, NO_CORE]
+    assert clearing_of(VCG(side=side), book, 1).core.tolist() == [0, NO_CORE]
 
 
 @pytest.mark.parametrize("side", SIDES)
@@ -224,7 +223,7 @@ def test_offers_that_use_up_the_budget_to_the_micro_unit_are_served(side: str) -
     """Beside them there are others that would be worth more, and exceed it by one."""
     payments = np.array([2_000_000, 1_000_000, 2_000_001])
     book = micro_book([0, 0, 0], [0, 1, 2], payments, np.zeros(3), np.array([3_000_000]), 1)
-    assert (checked_clearing(VCG(side=side), book, 1).core != NO_CORE).tolist() == [True, True, False]
+    assert (clearing_of(VCG(side=side), book, 1).core != NO_CORE).tolist() == [True, True, False]
 
 
 amounts = st.one_of(st.integers(0, 5_000_000), st.integers(0, 4), st.sampled_from([999_999, 1_000_000, 1_000_001]))
@@ -247,7 +246,7 @@ def test_no_other_set_has_a_higher_joint_surplus(data: st.DataObject, side: str)
         if (spent <= budgets).all() and (np.bincount(clients[chosen], minlength=3) <= book.cores).all():
             best = max(best, int((payments - bids)[chosen].sum()))
     assert abs(optimum(book, payments - bids, np.ones(len(pairs), np.bool_)) - best) <= 1  # a micro-unit
-    checked_clearing(VCG(side=side), book, 1)  # checks K, budgets, bids and offers
+    clearing_of(VCG(side=side), book, 1)  # checks K, budgets, bids and offers
 
 
 @given(st.lists(st.integers(0, 10**9), max_size=9), st.floats(0, 1))

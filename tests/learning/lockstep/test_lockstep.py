@@ -17,7 +17,7 @@ from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
-from des.schedule import Intervention
+from des.schedule import Change
 from fl.data.partition import Iid, Partition
 from learning.lockstep.lockstep import STATUS, Closed, Lockstep, View
 from learning.lockstep.market_kinds import ENDLESS, LockstepError
@@ -182,7 +182,7 @@ def with_clients(**changes: Any) -> dict[str, Any]:
 REFUSED = [
     (plain(mechanism=("vcg", {})), "does not clear client by client (mechanism VCG)"),
     (plain(mechanism=("beginsasthepapers", {})), "does not clear client by client (mechanism BeginsAsThePapers)"),
-    (plain(interventions=[Intervention(2, rules=("uniform-price", {}))]), "changes its mechanism in the middle"),
+    (plain(interventions=[Change(2, rules=("uniform-price", {}))]), "changes its mechanism in the middle"),
     (plain(behaviour=("ring", {})), "has clients that need not tell the truth (behaviour Ring)"),
     (with_clients(lasting=Lasting(0.5)), "has data that lasts from round to round (clients.lasting)"),
     (with_clients(concentration=1.0), "draws label mixes (clients.label_mix)"),

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from des.allocation import NO_CORE
-from des.mechanism import Book, Mechanism, checked_clearing
+from des.mechanism import Book, Mechanism, clearing_of
 from des.money import to_micro
 from fl.arrays import FloatArray, IntArray
 
@@ -42,6 +42,6 @@ def book_of(
 
 def prices_paid(mechanism: Mechanism, book: Book) -> list[float | None]:
     """Return what each offer pays; None where it is refused."""
-    clearing = checked_clearing(mechanism, book, 1)
+    clearing = clearing_of(mechanism, book, 1)
     prices = (clearing.price / 1e6).tolist()
     return [None if core == NO_CORE else price for core, price in zip(clearing.core.tolist(), prices, strict=True)]

@@ -10,9 +10,9 @@ from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, PopulationSpec
 from des.market import Market
 from des.mechanism import MECHANISMS
-from des.schedule import Availability, Conditions, Intervention, Presence, Schedule
+from des.schedule import Availability, Change, Conditions, Presence, Schedule
 from des.service import ServiceSpec
-from des.timeline import Timeline
+from des.timeline import Durations
 from fl.data.dqi import PUBLISHED
 from fl.surrogate.fitted import surrogate_fit
 from fl.surrogate.learning_curves import Curve, SurrogateFederation
@@ -55,7 +55,7 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
         for m in range(draw(st.integers(1, 4)))
     ]
     changes = [
-        Intervention(
+        Change(
             round=draw(st.integers(1, 5)),
             budgets={draw(st.sampled_from(services)).name: draw(st.integers(0, 30_000_000))},
             cores=draw(st.sampled_from([None, 1, 3])),
@@ -67,7 +67,7 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
         "population": PopulationSpec(draw(st.integers(1, 3)), tuple(group for group in groups if group.count)),
         "services": services,
         "timeline": draw(
-            st.sampled_from([Timeline(0.01, 0.5), Timeline(0.01, 0.5, slot=3.0), Timeline(0.01, 0.5, deadline=2)])
+            st.sampled_from([Durations(0.01, 0.5), Durations(0.01, 0.5, slot=3.0), Durations(0.01, 0.5, deadline=2)])
         ),
         "rounds": rounds,
         "interventions": changes,
@@ -105,7 +105,7 @@ def plain(**changes: Any) -> dict[str, Any]:
             ServiceSpec(f"s{m}", "digits", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "by hand", privileged=True)
             for m in range(3)
         ],
-        "timeline": Timeline(0.001, 0.5),
+        "timeline": Durations(0.001, 0.5),
         "rounds": 4,
         "interventions": [],
         "availability": None,

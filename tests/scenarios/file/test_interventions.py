@@ -7,7 +7,6 @@ from des.log_records import RoundReport
 from des.market import Market
 from des.observation import Offer
 from des.offer_checks import OfferError
-from des.schedule import Conditions, Intervention
 from flmarket.core.errors import InputError
 from learning.episode import play
 from learning.policy import POLICIES
@@ -95,20 +94,6 @@ def test_they_are_part_of_the_scenario_and_its_hash() -> None:
     )
     assert parse(dumps(intervened)) == intervened
     assert digest(plain) != digest(intervened)
-
-
-def test_conditions_of_a_round_follow_from_the_round_alone() -> None:
-    first = Conditions({"a": 10, "b": 20}, 2)
-    later = [
-        Intervention(5, cores=1),
-        Intervention(2, budgets={"a": 5}),
-        Intervention(3, offline=frozenset({1})),
-        Intervention(5, offline=frozenset()),
-    ]
-    assert first.at(1, later) == first
-    assert first.at(2, later) == Conditions({"a": 5, "b": 20}, 2)
-    assert first.at(4, later) == Conditions({"a": 5, "b": 20}, 2, frozenset({1}))
-    assert first.at(9, later) == Conditions({"a": 5, "b": 20}, 1)
 
 
 def test_a_market_plays_under_them_from_their_round_on_in_the_same_world() -> None:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from des.log_records import Outcome
-from des.mechanism import Book, checked_clearing
+from des.mechanism import Book, clearing_of
 from des.mechanisms.pay_as_offered import PayAsOffered
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.explain import Explanation
@@ -61,7 +61,7 @@ def test_the_best_set_would_have_been_served(number: int, logs: Logs) -> None:
     bids = logs.population.draw(number).bid[services, clients]
     budgets = np.full(3, 10**9)
     book = Book(services, clients, payments, bids, bids, budgets, 1, lambda c: np.zeros((*np.shape(c), 3)))
-    assert (checked_clearing(PayAsOffered(), book, number).core[: len(best.clients)] >= 0).all()
+    assert (clearing_of(PayAsOffered(), book, number).core[: len(best.clients)] >= 0).all()
 
 
 def test_more_of_anything_is_never_worse(logs: Logs) -> None:
