@@ -11,7 +11,7 @@ from pathlib import Path
 from flmarket.analysis.results.measures import MARKET, MEASURES
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import read_runs
-from flmarket.cli.console import note, program
+from flmarket.cli.console import interruptible, note, program
 from flmarket.cli.loading import check_policies, load_all
 from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
@@ -84,12 +84,12 @@ def play(
         markets = [point.scenario for scenario in scenarios for point in points(scenario)]
         first.send("prepare", datasets=sorted({name for market in markets for name in images_of(market)}))
     try:
-        played = play_batch(scenarios, policies, seeds, options, progress=not quiet, first=first, trackers=followers)
+        with interruptible("continues each run from its last checkpoint"):
+            played = play_batch(
+                scenarios, policies, seeds, options, progress=not quiet, first=first, trackers=followers
+            )
     except BatchFailed as error:
         return error.result.complete, True
-    except KeyboardInterrupt:
-        note("interrupted; the same command continues each run from its last checkpoint")
-        raise
     return played.complete, False
 
 

@@ -46,6 +46,21 @@ def silenced() -> Iterator[None]:
         os.close(nowhere)
 
 
+@contextmanager
+def interruptible(rest: str) -> Iterator[None]:
+    """Say at Ctrl-C what the same command does when it is given again, as results are kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        note(f"interrupted; the same command {rest}")
+        raise
+
+
+def command_line() -> str:
+    """Return the command that was given, as what it makes records it."""
+    return shlex.join(["flmarket", *sys.argv[1:]])
+
+
 def program() -> str:
     """Return what a user types to start flmarket again: its name, or its path where a shell does not find it."""
     called, found = sys.argv[0], shutil.which("flmarket")

@@ -10,7 +10,7 @@ from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.what_if.fork import Fork
 from flmarket.analysis.what_if.fork import fork as play
 from flmarket.cli.arguments import Plugins, Quiet, load_plugins, options_of
-from flmarket.cli.console import note, result
+from flmarket.cli.console import interruptible, result
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from flmarket.core.rich_console import draw, stdout
@@ -69,11 +69,8 @@ def fork(
         raise InputError("--set changes a key twice; with --each, every --set is a fork of its own")
     if csv is not None:
         require_place(csv)
-    try:
+    with interruptible("continues each fork from its last checkpoint"):
         forks = play(run_directory(run), round_, wishes, options, out, progress=not quiet)
-    except KeyboardInterrupt:
-        note("interrupted; the same command continues each fork from its last checkpoint")
-        raise
     if csv is not None:  # first, as a reader of the rest (``| head``) may stop reading
         tables = {it.name: it.differences for it in forks}
         with asked_for(csv) as file:

@@ -21,7 +21,7 @@ from flmarket.cli.arguments import (
     seeds_of,
     seeds_option,
 )
-from flmarket.cli.console import note, result
+from flmarket.cli.console import interruptible, note, result
 from flmarket.cli.loading import check_policies, load_all
 from flmarket.core.errors import InputError
 from flmarket.core.rich_console import draw, stdout
@@ -71,11 +71,8 @@ def league(
     if made.trains and not quiet:
         count = len(list(made.games()))
         note(f'{count} games with real training; --set training.backend="surrogate" takes minutes')
-    try:
+    with interruptible("plays the rest"):
         standing = play_league(made, out, jobs=jobs, workers=threads(jobs, workers))
-    except KeyboardInterrupt:
-        note("interrupted; the same command plays the rest")
-        raise
     written = write(standing, out)
     if figures is not None:
         written += save([picture(standing)], figures)

@@ -1,6 +1,5 @@
 """``flmarket report``: tables on standard output, figures in files."""
 
-import shlex
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -21,7 +20,7 @@ from flmarket.analysis.results.report_tables import introduction, tables
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, mixed, read, remarks, without_forks
 from flmarket.analysis.what_if.decisive_rounds import decisive
 from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
-from flmarket.cli.console import missing, note, on_the_screen, result, silenced
+from flmarket.cli.console import command_line, missing, note, on_the_screen, result, silenced
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from flmarket.core.rich_console import draw, stdout
@@ -139,7 +138,7 @@ def _made_by(runs: Sequence[RunResult]) -> list[str]:
 
     played = sorted({played_by(run.directory.meta()) for run in runs})
     return [
-        shlex.join(["flmarket", *sys.argv[1:]]),
+        command_line(),
         f"flmarket {versions()['flmarket']}; runs played by flmarket {', '.join(played)}",
     ]
 

@@ -1,6 +1,5 @@
 """``flmarket suite``: plays policies in the frozen benchmark, and compares submissions."""
 
-import shlex
 import sys
 from collections.abc import Sequence
 from functools import partial
@@ -14,7 +13,7 @@ from flmarket.benchmark.suite.board import page as page_of
 from flmarket.benchmark.suite.scoring import by_method, standings
 from flmarket.benchmark.suite.submission import Submission, continued, entry, keep, play, read_all
 from flmarket.cli.arguments import Plugins, Quiet, Seed, load_plugins, policy_names, seeds_of, seeds_option
-from flmarket.cli.console import note, result
+from flmarket.cli.console import command_line, interruptible, note, result
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from flmarket.core.rich_console import draw, stdout
@@ -93,12 +92,9 @@ def suite(
         for path, (policy, submission) in begun.items():
             if fresh:
                 submission.write(path, frozen)
-            try:
+            with interruptible("plays what is missing"):
                 kept = partial(keep, path, suite=frozen)
                 played.append(play(policy, frozen, cells=cells, begun=submission, jobs=jobs, keep=kept))
-            except KeyboardInterrupt:
-                note("interrupted; the same command plays what is missing")
-                raise
             if not quiet:
                 note(f"{path}: {counted(len(played[-1].results), 'run')}")
     shown = standings(read_all(board, frozen), frozen, cells) if board else standings(played, frozen)
@@ -108,7 +104,7 @@ def suite(
     _print(introduction(shown, frozen, part), parts)
     if page is not None:
         with asked_for(page) as file:
-            file.write(page_of(shown, frozen, shlex.join(["flmarket", *sys.argv[1:]]), part))
+            file.write(page_of(shown, frozen, command_line(), part))
 
 
 def _seeds_of(seeds: str | None, seed: Sequence[int] | None, frozen: Sequence[int]) -> Sequence[int]:

@@ -1,7 +1,5 @@
 """``flmarket train``: trains one agent for each seed, reports progress, and prints the paths of the agents."""
 
-import shlex
-import sys
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from functools import partial
@@ -22,7 +20,7 @@ from flmarket.cli.arguments import (
     seeds_of,
     seeds_option,
 )
-from flmarket.cli.console import note, result
+from flmarket.cli.console import command_line, note, result
 from flmarket.cli.loading import load_all
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import require_extra
@@ -88,8 +86,7 @@ def train(
     from learning.training.agent_files import folder_of, has_state
     from scenarios.train import place, plan_training
 
-    command = shlex.join(["flmarket", *sys.argv[1:]])
-    training = plan_training(scenarios, options, parse_options(option or []), command)
+    training = plan_training(scenarios, options, parse_options(option or []), command_line())
     if len(scenarios) > 1 and not training.options.get("context"):
         note(
             "several markets, and the agent does not see which one it plays: "
