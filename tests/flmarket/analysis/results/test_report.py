@@ -12,10 +12,9 @@ import pytest
 from flmarket.analysis.figures.drawing import images
 from flmarket.analysis.figures.report_figures import curves, figures
 from flmarket.analysis.results.measures import gini, jain
-from flmarket.analysis.results.policy_sentences import sentences
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
-from flmarket.analysis.results.report_tables import introduction, tables
+from flmarket.analysis.results.report_tables import introduction, sentences, tables
 from flmarket.analysis.results.run_results import read, remarks
 from flmarket.core.errors import InputError
 from learning.statistics.intervals import holm
