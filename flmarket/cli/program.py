@@ -81,7 +81,7 @@ COMMANDS = {
 
 
 class _Untyped:
-    """Its help shows flags without a type, as they take no value; Typer writes ``<bool>`` after each."""
+    """Its help shows flags without a type, as they take no value; Typer 0.29 writes ``<bool>`` after each."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         parameters: list[Any] = super().get_params(ctx)  # type: ignore[misc]

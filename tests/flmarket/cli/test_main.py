@@ -13,6 +13,7 @@ from pkgutil import iter_modules
 
 import pytest
 import typer
+from typer.testing import CliRunner
 
 from flmarket import __version__
 from flmarket.cli import commands, program
@@ -41,6 +42,16 @@ def test_flags_are_shown_without_a_type(command: list[str]) -> None:
     shown = flmarket(*command, "--help").stdout
     assert "--help" in shown
     assert "<bool>" not in shown
+
+
+def test_typer_still_shows_a_type_after_flags() -> None:
+    """Where it no longer does, ``_Untyped`` of ``flmarket.cli.program`` is needless."""
+
+    def fly(fast: bool = typer.Option(False, "--fast")) -> None: ...
+
+    app = typer.Typer()
+    app.command()(fly)
+    assert "bool" in CliRunner().invoke(app, ["--help"]).output.lower()
 
 
 COMMAND = """\
