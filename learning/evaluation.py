@@ -126,11 +126,17 @@ def games(entrants: Iterable[str], seeds: Iterable[int]) -> list[tuple[str, int]
     return pairs
 
 
-def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
-    """Return [6, N, M]: a run's accuracy, test accuracy, reward, spent, wanted and served."""
+def seat_entrant(market: Market, name: str, entrant: Entrant) -> Mapping[str, Policy]:
+    """Seat an entrant of this name in a market that has not begun; return its policies by service."""
     policies = entrant(market)
     if missing := [spec.name for spec in market.services if spec.name not in policies]:
         raise ValueError(f"entrant {name!r} has no policy for {', '.join(missing)}")
+    return policies
+
+
+def _run(market: Market, name: str, entrant: Entrant) -> FloatArray:
+    """Return [6, N, M]: a run's accuracy, test accuracy, reward, spent, wanted and served."""
+    policies = seat_entrant(market, name, entrant)
     reports: list[RoundReport] = []
     play(market, policies, [reports.append])
     rows = np.array(

@@ -19,7 +19,7 @@ from fl.arithmetic.streams import stream_key
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.plugin_errors import plugin_code
 from learning.episode import Decision, decide
-from learning.evaluation import Entrant, EvaluationResults, games, seated
+from learning.evaluation import Entrant, EvaluationResults, games, seat_entrant
 from learning.lockstep.lockstep import STATUS, Closed, Lockstep, View
 from learning.lockstep.market_kinds import ENDLESS
 from learning.lockstep.offers import Offers
@@ -57,7 +57,7 @@ class Seating:
         Raises:
             ValueError: it leaves a service without a policy.
         """
-        policies = seated(market, name, entrant)
+        policies = seat_entrant(market, name, entrant)
         labels = {spec.name: spec.policy for spec in market.services}
         return cls(policies, labels, frozenset(spec.name for spec in market.services if spec.privileged))
 
