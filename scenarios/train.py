@@ -22,6 +22,7 @@ from fl.arithmetic.streams import stream
 from fl.backends import BACKENDS
 from flmarket.core.declared import check_value
 from flmarket.core.errors import InputError
+from flmarket.core.installation import git_revision, versions
 from flmarket.core.names import suggest
 from flmarket.core.tracking import tracked
 from learning.environments.actions import more_than_one_offer
@@ -49,7 +50,6 @@ from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
 from scenarios.logs.outside import require_outside_runs
 from scenarios.plugin_files import plugins_of
-from scenarios.running.provenance import git_revision, versions
 from scenarios.running.run_options import TrainOptions
 from scenarios.suite.frozen import require_outside
 

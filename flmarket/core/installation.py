@@ -1,4 +1,4 @@
-"""The flmarket that runs: its packages and extras, the processes that it starts, and the cores that these may use.
+"""The flmarket that runs: its packages, extras and versions, the processes that it starts, and the cores for these.
 
 The packages have generic names (``fl``, ``learning``, ...), so a folder of the user's own can shadow some of them. The
 command line imports this module at every start, so what is slow to import is imported where it is used.
@@ -8,6 +8,7 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from types import MappingProxyType
@@ -65,14 +66,38 @@ def end_with_parent() -> None:
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
 
 
-def version() -> str:
-    """Return flmarket's version, or ``unknown`` for code that was never installed."""
+def version(package: str = "flmarket") -> str:
+    """Return the version of a package; of flmarket's code that was never installed, ``unknown``."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     try:
-        return distribution("flmarket").version
+        return distribution(package).version
     except PackageNotFoundError:
-        return "unknown"
+        return "unknown" if package == "flmarket" else "not installed"
+
+
+@cache  # of the code that this process has loaded, whatever is installed meanwhile
+def versions() -> dict[str, str]:
+    """Return the versions of what results depend on."""
+    import platform
+
+    packages = ("flmarket", "numpy", "simpy", "torch", "scikit-learn")
+    return {"python": platform.python_version()} | {package: version(package) for package in packages}
+
+
+@cache  # the revision of the code that this process has loaded, whatever is checked out meanwhile
+def git_revision() -> str | None:
+    """Return the revision of the checkout that flmarket runs from, or None if it was installed from a wheel."""
+    import subprocess
+
+    if not (ROOT / ".git").exists():
+        return None
+    describe = ["git", "-C", str(ROOT), "describe", "--always", "--dirty", "--abbrev=40"]
+    try:
+        done = subprocess.run(describe, capture_output=True, text=True, check=True, timeout=10)  # noqa: S603 - fixed words
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return done.stdout.strip()
 
 
 EXTRAS: Mapping[str, str] = MappingProxyType(

@@ -16,6 +16,7 @@ from typing import Any, Self
 from fl.data.registry import Dataset, info
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.files import WriteError
+from flmarket.core.installation import git_revision, versions
 from flmarket.core.plugin_errors import PluginFailed, blame
 from flmarket.core.plugin_options import OptionsError
 from flmarket.core.plugins import PluginError
@@ -40,7 +41,6 @@ from scenarios.logs.writing import Mark
 from scenarios.plugin_files import plugins_of
 from scenarios.running.batch_run import Callback, Callbacks, Played, Run
 from scenarios.running.checkpoint import Checkpointer, resume
-from scenarios.running.provenance import git_revision, versions
 
 
 def execute(

@@ -39,7 +39,7 @@ from typing import Any
 from fl.data.registry import Dataset, load
 from flmarket.core.crash import guarded, outcome
 from flmarket.core.errors import InputError, RunError
-from flmarket.core.installation import end_with_parent, usable_cores
+from flmarket.core.installation import end_with_parent, usable_cores, versions
 from learning.episode import Stopped
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
@@ -51,7 +51,6 @@ from scenarios.running.batch_run import Callback, Played, Run
 from scenarios.running.origin import begin_fork, original_of
 from scenarios.running.planning import plan
 from scenarios.running.processes import NOTE, Message
-from scenarios.running.provenance import versions
 from scenarios.running.runner import execute, message_of
 from scenarios.running.steering import GRACE, Control, Start
 from scenarios.running.time_limit import TimeLimit, report_slow

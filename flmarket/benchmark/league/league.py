@@ -12,6 +12,7 @@ import numpy as np
 from fl.arrays import FloatArray
 from flmarket.benchmark.league.ratings import Rating, cycle, rate
 from flmarket.core.errors import InputError
+from flmarket.core.installation import versions
 from learning.evaluation import Entrant
 from learning.policy import POLICIES
 from learning.seats import MarketFactory
@@ -29,7 +30,6 @@ from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, with_policy
 from scenarios.plugin_files import plugins_of
-from scenarios.running.provenance import versions
 
 
 class Game(NamedTuple):

@@ -23,12 +23,12 @@ from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
 from flmarket.cli.console import command_line, missing, note, on_the_screen, result, silenced
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
+from flmarket.core.installation import versions
 from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
 from scenarios.logs.finding import find_runs, incomplete, unfinished
 from scenarios.logs.mixtures import played_by
 from scenarios.logs.outside import require_folder_place, require_place
-from scenarios.running.provenance import versions
 
 
 def report(

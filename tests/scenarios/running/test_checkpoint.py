@@ -14,6 +14,7 @@ import pytest
 from des.log_records import RoundReport
 from des.observation import Feedback, Observation, Offer
 from flmarket.core.errors import RunError
+from flmarket.core.installation import versions
 from learning.client_selection.selection import fill_budget
 from learning.episode import Stopped
 from learning.policy import Policy, PolicyContext, policy
@@ -25,7 +26,6 @@ from scenarios.logs.run_state import RunState
 from scenarios.running import checkpoint
 from scenarios.running.batch_run import AfterRound, Run
 from scenarios.running.planning import plan
-from scenarios.running.provenance import versions
 from scenarios.running.runner import execute
 from support.runs import RESULTS, interrupt
 

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import pytest
 
+from flmarket.core import installation
 from flmarket.core.installation import PACKAGES, ROOT, WrongCodeError
-from scenarios.running import provenance
 from scenarios.running.cluster import fingerprint, require_same_installation
 
 
 def test_runs_record_the_versions_that_their_process_has_loaded_whatever_is_installed_meanwhile(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    before = provenance.versions()
-    monkeypatch.setattr(provenance, "version", lambda _: "9.0")
-    assert provenance.versions() == before
+    before = installation.versions()
+    monkeypatch.setattr(installation, "version", lambda _: "9.0")
+    assert installation.versions() == before
 
 
 def test_a_worker_with_another_version_code_or_kernel_refuses() -> None:
