@@ -18,7 +18,7 @@ from scenarios.file import overrides as options
 from scenarios.file import sweeps
 from scenarios.file.checks import Catalogue, examine, installed
 from scenarios.file.differences import flattened
-from scenarios.file.interventions import PLAYER
+from scenarios.file.interventions import PLAYER, in_force, service_of
 from scenarios.file.overrides import Overrides, put
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.problems import Mistake, Path, Problem, ScenarioError, key_text
@@ -37,6 +37,7 @@ __all__ = [
     "digest",
     "digest_of",
     "dumps",
+    "forked",
     "hashed",
     "load",
     "parse",
@@ -253,6 +254,48 @@ def with_values(scenario: Scenario, values: Mapping[str, object], *, catalogue: 
             put(data, tuple(key.split(".")), value)
 
     return _changed(scenario, option, change, swept, catalogue, values)
+
+
+def forked(
+    scenario: Scenario,  # what the run plays
+    round_: int,  # the round of the changes
+    changes: Mapping[str, Any],  # new values by key, as in ``[[interventions]]``
+    left: Collection[str] = (),  # the services that have left the market before the round
+) -> tuple[Scenario | None, list[str]]:
+    """Return a scenario with further interventions, or None and what is wrong with them."""
+    data = scenario.model_dump(exclude_none=True)
+    kept = [entry for entry in data["interventions"] if entry["round"] != round_ or entry["key"] not in changes]
+    entries = [{"round": round_, "key": key, "value": _plain(value)} for key, value in changes.items()]
+    data["interventions"] = sorted([*kept, *entries], key=lambda entry: entry["round"])
+    changed, mistakes = examine(data, installed())
+    if changed is None:
+        return None, list(dict.fromkeys(_named(str(it.path[-1]), it.message) for it in mistakes))
+    for key in changes:
+        if problem := _useless(scenario, changed, key, round_, left):
+            return None, [problem]
+    return changed, []
+
+
+def _named(what: str, message: str) -> str:
+    """Return a problem, with what it is about where the message does not name it."""
+    return message if what == "key" or message.startswith("unknown") else f"{what}: {message}"
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as a scenario file can hold it, which has no word for None."""
+    return {key: item for key, item in value.items() if item is not None} if isinstance(value, Mapping) else value
+
+
+def _useless(scenario: Scenario, changed: Scenario, key: str, round_: int, left: Collection[str]) -> str:
+    """Return why a change would change nothing; an empty text if it would change something."""
+    service = service_of(key)
+    if service in left:
+        return f"{service} has left the market before round {round_}; choose an earlier round"
+    if len(left) == len(scenario.services):
+        return f"all services have left the market before round {round_}; choose an earlier round"
+    if in_force(scenario, key, round_) == in_force(changed, key, round_):
+        return f"{key} has this value in round {round_} already; enter another one"
+    return ""
 
 
 def _varied(scenario: Scenario) -> list[str]:

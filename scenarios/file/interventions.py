@@ -10,6 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from des.money import to_micro
 from flmarket.core.names import suggest
 from scenarios.file.key_mistakes import findings
 from scenarios.file.overrides import AddressError, address
@@ -85,6 +86,20 @@ def mechanisms_over_time(scenario: Scenario) -> Iterator[Market]:
     for _, change, later in new_players(scenario):
         if change.key == MECHANISM:
             yield later.market
+
+
+def in_force(scenario: Scenario, key: str, round_: int) -> Any:
+    """Return what a round is played with: the value of a key that interventions can change."""
+    then, service = at(scenario, round_), service_of(key)
+    if key == MECHANISM:
+        return then.market.mechanism, then.market.options
+    if key == CORES:
+        return then.clients.cores
+    if service is None:
+        return offline_at(scenario, round_)
+    if key.endswith(".budget"):
+        return to_micro(then.service(service).budget)
+    return [getattr(then.service(service), part) for part in PLAYER]
 
 
 def market_of(data: Mapping[str, Any]) -> str:

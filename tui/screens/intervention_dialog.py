@@ -7,11 +7,10 @@ from textual.app import ComposeResult
 from textual.widgets import Button, Input, Label, Select, Static
 
 from des.money import MICRO
-from scenarios.file.forked import forked, in_force
-from scenarios.file.interventions import MECHANISM, PLAYER
+from scenarios.file.interventions import MECHANISM, PLAYER, in_force
 from scenarios.file.overrides import AddressError, read_value
 from scenarios.file.toml import value_text
-from scenarios.loader import dumps
+from scenarios.loader import dumps, forked
 from tui.screens.dialog import Box, Dialog
 from tui.state.watched_run import Session
 

@@ -16,11 +16,10 @@ from flmarket.analysis.results.setting import RunSetting
 from flmarket.analysis.verification.rerun import require_same_inputs
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
-from scenarios.file.forked import forked
 from scenarios.file.policy_choice import policy_again
 from scenarios.file.schema import Scenario
 from scenarios.file.toml import value_text
-from scenarios.loader import dumps, settled
+from scenarios.loader import dumps, forked, settled
 from scenarios.logs.columns import tables_in
 from scenarios.logs.directory import CHECKPOINT, RunDirectory
 from scenarios.logs.run_state import RunState
