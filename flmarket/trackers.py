@@ -16,7 +16,7 @@ from flmarket.core.installation import require_extra
 from flmarket.core.names import unknown
 from flmarket.core.plugin_errors import describe
 from scenarios.file.differences import flattened
-from scenarios.logs.outside import require_folder_place
+from scenarios.logs.directory import require_folder_place
 from scenarios.running.batch_run import Run
 from scenarios.running.progress import Tracker
 from scenarios.running.run_options import Place

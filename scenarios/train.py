@@ -48,7 +48,7 @@ from scenarios.build import (
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario, Service
 from scenarios.loader import digest
-from scenarios.logs.outside import require_outside_runs
+from scenarios.logs.directory import require_outside_runs
 from scenarios.plugin_files import plugins_of
 from scenarios.running.run_options import TrainOptions
 from scenarios.suite.frozen import require_outside

@@ -15,7 +15,17 @@ from pathlib import Path
 from typing import Any, Literal
 
 from flmarket.core.errors import InputError
-from flmarket.core.files import WriteError, is_full, is_locked, lock, read_regular, write_durably, write_synced
+from flmarket.core.files import (
+    WriteError,
+    is_full,
+    is_locked,
+    lock,
+    read_regular,
+    require_folder,
+    require_writable,
+    write_durably,
+    write_synced,
+)
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
 from scenarios.logs.integrity import damage, misshapen, records, seal, unseal
@@ -252,3 +262,31 @@ class RunDirectory:
                     entry.unlink()
         except OSError as error:
             raise RunDirectoryError(f"{error.filename or self.path}: cannot be removed: {error.strerror}") from error
+
+
+def require_outside_runs(path: Path) -> None:
+    """Refuse a file that the user named for results and that would be in the directory of a run, or below it.
+
+    Whatever else stands in one makes it unusable, and ``flmarket export RUN --csv RUN/rounds.csv`` would replace a log.
+    """
+    _require_no_run(path, Path(os.path.realpath(path)).parent)
+
+
+def require_place(path: Path) -> None:
+    """Check a file that the user named for results before the work that they are results of. Nothing is changed."""
+    require_outside_runs(path)
+    require_writable(path)
+
+
+def require_folder_place(path: Path) -> None:
+    """Check a folder that the user named for results, as ``require_place`` does a file; it is made if need be."""
+    _require_no_run(path, Path(os.path.realpath(path)))
+    require_folder(path)
+
+
+def _require_no_run(path: Path, real: Path) -> None:
+    for folder in (real, *real.parents):
+        if (folder / SCENARIO).exists() and any((folder / name).exists() for name in (META, LOG)):
+            raise InputError(
+                f"{path}: {folder} is the directory of a run, in which nothing else is kept; choose another"
+            )

@@ -16,9 +16,8 @@ from flmarket.core.files import asked_for, replacing
 from flmarket.core.installation import require_extra
 from flmarket.core.tracking import tracked
 from scenarios.logs.columns import ALL_TABLES
-from scenarios.logs.directory import META, RunDirectory
+from scenarios.logs.directory import META, RunDirectory, require_outside_runs
 from scenarios.logs.finding import Sources, complete_runs
-from scenarios.logs.outside import require_outside_runs
 
 KEYS = ("scenario", "policy", "seed")  # what stands in front of a row, where rows of many runs are together
 

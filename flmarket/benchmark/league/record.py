@@ -17,7 +17,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.files import alone_in, asked_for, write_rows
 from learning.evaluation import evaluate
 from scenarios.build import Shelf
-from scenarios.logs.outside import require_folder_place
+from scenarios.logs.directory import require_folder_place
 from scenarios.plugin_files import packed
 from scenarios.running.fanout import play_games
 

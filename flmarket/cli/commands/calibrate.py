@@ -16,7 +16,7 @@ from scenarios.calibration.surrogate import calibrate_surrogate
 from scenarios.file.checks import installed
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
-from scenarios.logs.outside import require_folder_place
+from scenarios.logs.directory import require_folder_place
 
 calibrate = typer.Typer(help="Fit the quality indicator, or the surrogate's learning curves, to real training.")
 

@@ -14,7 +14,7 @@ from flmarket.benchmark.certify.witness import write_witness
 from flmarket.cli.arguments import Plugins, Quiet, load_plugins, mechanism_names, parse_options
 from flmarket.cli.console import result
 from flmarket.core.rich_console import show
-from scenarios.logs.outside import require_folder_place
+from scenarios.logs.directory import require_folder_place
 
 
 def certify(

@@ -10,9 +10,8 @@ from flmarket.analysis.verification.evidence import Logs
 from flmarket.cli.arguments import Plugins, load_plugins
 from flmarket.cli.console import on_the_screen, program, result
 from flmarket.core.files import asked_for
-from scenarios.logs.directory import RunDirectory
+from scenarios.logs.directory import RunDirectory, require_place
 from scenarios.logs.finding import run_directory
-from scenarios.logs.outside import require_place
 
 
 def explain(

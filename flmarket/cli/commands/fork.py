@@ -16,8 +16,8 @@ from flmarket.core.files import asked_for
 from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text_table import TextTable
 from scenarios.file.overrides import AddressError, parse_assignment
+from scenarios.logs.directory import require_place
 from scenarios.logs.finding import run_directory
-from scenarios.logs.outside import require_place
 from scenarios.running.run_options import PlayOptions
 
 if TYPE_CHECKING:

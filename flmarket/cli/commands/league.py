@@ -25,7 +25,7 @@ from flmarket.cli.console import interruptible, note, result
 from flmarket.cli.loading import check_policies, load_all
 from flmarket.core.errors import InputError
 from flmarket.core.rich_console import draw, stdout
-from scenarios.logs.outside import require_folder_place
+from scenarios.logs.directory import require_folder_place
 from scenarios.running.run_options import threads
 
 

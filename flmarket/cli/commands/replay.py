@@ -10,8 +10,8 @@ from flmarket.cli.console import result
 from flmarket.cli.launch import start
 from flmarket.core.errors import InputError
 from flmarket.core.text import counted
+from scenarios.logs.directory import require_place
 from scenarios.logs.finding import run_directory
-from scenarios.logs.outside import require_place
 from scenarios.logs.reading import LogError, RunReader
 
 

@@ -26,9 +26,9 @@ from flmarket.core.files import asked_for
 from flmarket.core.installation import versions
 from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
+from scenarios.logs.directory import require_folder_place, require_place
 from scenarios.logs.finding import find_runs, incomplete, unfinished
 from scenarios.logs.mixtures import played_by
-from scenarios.logs.outside import require_folder_place, require_place
 
 
 def report(

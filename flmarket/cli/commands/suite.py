@@ -20,7 +20,7 @@ from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
 from flmarket.core.text_table import TextTable, markdown_literal
 from scenarios.file.policy_choice import PolicyChoice
-from scenarios.logs.outside import require_folder_place, require_place
+from scenarios.logs.directory import require_folder_place, require_place
 from scenarios.suite.frozen import MODES, read
 
 

@@ -26,7 +26,7 @@ from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import require_extra
 from flmarket.core.tracking import counting, shown
 from scenarios.build import Shelf
-from scenarios.logs.outside import require_outside_runs
+from scenarios.logs.directory import require_outside_runs
 from scenarios.plugin_files import packed
 from scenarios.random_markets import drawn
 from scenarios.running.fanout import as_they_end
