@@ -12,7 +12,7 @@ from scenarios.build import Shelf
 from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
-from scenarios.running import time_limit
+from scenarios.running import worker
 from scenarios.running.batch import run_all
 from scenarios.running.planning import plan
 from scenarios.running.processes import Process
@@ -252,11 +252,11 @@ def test_a_worker_that_is_killed_while_scenarios_are_checked_fails_the_batch(fol
 
 def test_code_that_takes_long_is_reported_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where there is no timeout, too: a line says what the batch waits for."""
-    monkeypatch.setattr(time_limit, "PATIENCE", 0.1)
-    monkeypatch.setattr(time_limit, "_TICK", 0.01)
-    monkeypatch.setattr(time_limit, "is_own", lambda file: file == __file__)
+    monkeypatch.setattr(worker, "PATIENCE", 0.1)
+    monkeypatch.setattr(worker, "_TICK", 0.01)
+    monkeypatch.setattr(worker, "is_own", lambda file: file == __file__)
     said: list[str] = []
-    threading.Thread(target=time_limit.report_slow, args=[said.append], daemon=True).start()
+    threading.Thread(target=worker.report_slow, args=[said.append], daemon=True).start()
     end = time.monotonic() + 30
     while not said and time.monotonic() < end:
         time.sleep(0.01)

@@ -8,7 +8,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).parents[3]))
 
 import learning.policies.lcfa
-from scenarios.running import time_limit
+from scenarios.running import worker
 
 SOURCE = """
 def dawdle(policy, observation):
@@ -17,7 +17,7 @@ def dawdle(policy, observation):
 """
 """As a plug-in has it in a file of its own."""
 
-time_limit.PATIENCE, time_limit._TICK = 0.5, 0.1
+worker.PATIENCE, worker._TICK = 0.5, 0.1
 space = {"time": time, "seen": Path(sys.argv[1]), "act": learning.policies.lcfa.LowCostFirst.act}
 exec(compile(SOURCE, "mine.py", "exec"), space)  # noqa: S102 - our own
 learning.policies.lcfa.LowCostFirst.act = space["dawdle"]
