@@ -19,7 +19,7 @@ from learning.evaluation import evaluate
 from scenarios.build import Shelf
 from scenarios.logs.directory import require_folder_place
 from scenarios.plugin_files import packed
-from scenarios.running.fanout import play_games
+from scenarios.running.pool import play_games
 
 COLUMNS = ["visitor", "resident", "seat", "seed", "auc"]
 

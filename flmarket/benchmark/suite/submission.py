@@ -23,7 +23,7 @@ from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import with_policy
 from scenarios.plugin_files import Records, packed, plugins_of
-from scenarios.running.fanout import play_games
+from scenarios.running.pool import play_games
 from scenarios.suite.frozen import RESIDENT, Suite, SuiteRun
 
 FORMAT = 1  # of the file

@@ -29,7 +29,7 @@ from scenarios.build import Shelf
 from scenarios.logs.directory import require_outside_runs
 from scenarios.plugin_files import packed
 from scenarios.random_markets import drawn
-from scenarios.running.fanout import as_they_end
+from scenarios.running.pool import as_they_end
 from scenarios.running.run_options import TrainOptions, threads
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 from flmarket.core.errors import RunError
-from scenarios.running.fanout import as_they_end
+from scenarios.running.pool import as_they_end
 from support.tiers import slow
 
 TASKS = """\
@@ -38,7 +38,7 @@ def divide(item):
 
 SLOW = """\
 from pathlib import Path
-from scenarios.running.fanout import as_they_end
+from scenarios.running.pool import as_they_end
 from spread_tasks import sleep
 
 for place, item in as_they_end(sleep, range(9), 2, [], "ended"):
@@ -96,9 +96,7 @@ def test_no_process_outlives_the_one_that_started_it(how: signal.Signals, tmp_pa
 
 
 def test_a_script_without_a_guard_may_spread_tasks(tmp_path: Path) -> None:
-    program = (
-        "from scenarios.running.fanout import as_they_end\nprint(dict(as_they_end(abs, [-1, 2], 2, [], 'ended')))\n"
-    )
+    program = "from scenarios.running.pool import as_they_end\nprint(dict(as_they_end(abs, [-1, 2], 2, [], 'ended')))\n"
     (tmp_path / "bare.py").write_text(program)
     done = subprocess.run([sys.executable, "bare.py"], cwd=tmp_path, capture_output=True, text=True)
     assert (done.returncode, done.stderr) == (0, "")
