@@ -86,6 +86,19 @@ def test_auc_is_of_the_accuracy_on_test_images_and_targets_go_by_the_other(make_
     assert (results.reported[:, :, -1] < results.targets).any()
 
 
+def test_an_evaluation_counts_rounds_from_the_arrival(make_market) -> None:
+    specs = [
+        replace(spec, arrival=first)
+        for spec, first in zip(make_market(["alpha", "beta"]).services, (1, 3), strict=True)
+    ]
+    results = evaluate(lambda seed: make_market(specs, seed=seed), {"hqfa": everywhere("hqfa")}, [0])
+    assert (results.rounds_to_target().rounds == [[[6, 4]]]).all()  # of 6 rounds, of which the last 4
+    assert results.accuracy[0, 0, 1, 1] == results.accuracy[0, 0, 0, 1]
+    assert (results.reward[0, 0, :2, 1] == 0).all()
+    accuracy = results.accuracy[0, 0]
+    np.testing.assert_allclose(results.auc(), [[[accuracy[:, 0].mean(), accuracy[2:, 1].mean()]]])
+
+
 def test_services_that_see_the_quality_of_data_learn_more_than_those_that_see_bids(factory):
     results = evaluate(factory, {"d": everywhere("d-first"), "l": everywhere("lcfa")}, range(4))
     assert compare(results, "d", "l").low > 0

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 import pytest
 
+from des.market import Market
 from des.mechanism import MECHANISMS
 from des.observation import Offer
 from des.offer_checks import OfferError
@@ -202,6 +203,9 @@ def test_an_action_over_the_budget_is_cut_to_it(make_env):
 @pytest.mark.parametrize(
     ("action", "problem"),
     [
+        (np.full(40, np.nan), "between -1 and 1"),
+        (np.full(40, 1.5), "between -1 and 1"),
+        (np.zeros(39), "40 values"),
         ({"select": np.zeros(20), "payment": np.full(20, np.nan)}, "not finite"),
         ({"select": np.full(20, np.nan), "payment": np.ones(20)}, "not finite"),
         ({"select": np.full(20, 2), "payment": np.ones(20)}, "zeros and ones"),
@@ -216,23 +220,12 @@ def test_an_action_over_the_budget_is_cut_to_it(make_env):
     ],
 )
 def test_an_action_outside_its_space_is_refused(make_env, action, problem):
-    env = make_env()
+    flat = "select" not in problem and not isinstance(action, dict)
+    env, nothing = make_env(flat=flat), np.zeros(40) if flat else nobody()
     env.reset(seed=1)
-    actions = {"alpha": nobody(), "beta": action, "gamma": nobody()}
     with pytest.raises(ActionError, match=f"service 'beta', round 1: .*{problem}"):
-        env.step(actions)
-    env.step(dict.fromkeys(env.agents, nobody()))  # the round is still open
-
-
-@pytest.mark.parametrize(
-    ("action", "problem"),
-    [(np.full(40, np.nan), "between -1 and 1"), (np.full(40, 1.5), "between -1 and 1"), (np.zeros(39), "40 values")],
-)
-def test_a_flat_action_outside_its_space_is_refused(make_env, action, problem):
-    env = make_env(["only"], flat=True)
-    env.reset(seed=1)
-    with pytest.raises(ActionError, match=problem):
-        env.step({"only": action})
+        env.step({"alpha": nothing, "beta": action, "gamma": nothing})
+    env.step(dict.fromkeys(env.agents, nothing))  # the round is still open
 
 
 def test_actions_must_come_from_all_agents_in_an_episode(make_env):
@@ -435,3 +428,57 @@ def _by_seed(make_market, seed):
 def test_a_mechanism_that_an_environment_cannot_play_is_named(make_env, mechanism, problem) -> None:
     with pytest.raises(ValueError, match=re.escape(problem)):
         make_env(mechanism=mechanism)
+
+
+# ---- services that arrive late, or have a budget for the whole run
+
+
+@pytest.fixture
+def late_market(make_market):
+    """Beta arrives in round 3 and has a budget of 30 for the whole run."""
+
+    def make(seed: int) -> Market:
+        market = make_market(["alpha", "beta"], seed=seed)
+        specs = [market.services[0], replace(market.services[1], arrival=3, total_budget=30_000_000)]
+        again = make_market(specs, seed=seed)
+        market.close()
+        return again
+
+    return make
+
+
+def test_with_services_that_arrive_late_the_environments_are_what_their_libraries_expect(late_market, flat) -> None:
+    parallel_api_test(MarketEnv(late_market, flat=flat), num_cycles=30)
+    for service, rival in (("beta", "alpha"), ("alpha", "beta")):
+        env = ServiceEnv(late_market, service, {rival: "lcfa"})
+        check_env(env, skip_render_check=True)
+
+
+def test_an_agent_joins_when_its_service_arrives(late_market) -> None:
+    env = MarketEnv(late_market)
+    observations, _ = env.reset(seed=1)
+    assert list(observations) == env.agents == ["alpha"]
+    assert list(env.step({"alpha": nobody()})[0]) == ["alpha"]
+    observations, rewards, terminated, truncated, infos = env.step({"alpha": nobody()})
+    assert env.agents == ["alpha", "beta"]
+    assert list(observations) == ["alpha", "beta"]
+    assert (rewards["beta"], terminated["beta"], truncated["beta"], infos["beta"]) == (0.0, False, False, {})
+    assert observations["beta"]["total_left"] == 30.0
+    assert env.observation_space("beta").contains(observations["beta"])
+    assert "total_left" not in observations["alpha"]
+
+
+def test_rounds_without_any_service_pass(make_market) -> None:
+    def late(seed: int) -> Market:
+        return make_market([replace(make_market(["alpha"]).services[0], arrival=4)], seed=seed)
+
+    env = MarketEnv(late)
+    env.reset(seed=1)
+    assert env.observed["alpha"].round == 4
+
+
+def test_a_service_that_arrives_later_begins_when_it_does(late_market) -> None:
+    env = ServiceEnv(late_market, "beta", {"alpha": "lcfa"})
+    env.reset(seed=2)
+    *_, info = env.step(env.action_space.sample())
+    assert info["round"] == 3

@@ -9,32 +9,56 @@ FLAT = CountValue(none_served=0.0, slope=0.0, curvature=0.0)
 MORE = CountValue(none_served=-1.0, slope=5.0, curvature=0.0)
 
 
-def bids_only(bids):
-    prices = np.asarray(bids, dtype=float)[:, None]
-    return prices, np.ones(prices.shape)
+def number_worth(slope, none_served=0.0):
+    return CountValue(none_served=none_served, slope=slope, curvature=0.0)
 
 
-def test_the_best_client_alone_where_number_is_worth_nothing():
-    prices, chance = bids_only([5.0, 5.0, 5.0])
-    offer = plan(np.array([0.1, 0.9, 0.5]), FLAT, prices, chance, budget=20.0)
-    assert offer.clients.tolist() == [1]
+SURE, HALF, CONTESTED = [[1.0]], [[0.5]], [[0.1, 1.0]]
 
 
-def test_the_budget_is_filled_where_number_is_worth_much():
-    prices, chance = bids_only([5.0, 5.0, 5.0, 8.0])
-    offer = plan(np.array([0.1, 0.9, 0.5, 0.6]), MORE, prices, chance, budget=15.0)
-    assert sorted(offer.clients.tolist()) == [0, 1, 2]
-    assert offer.payments.tolist() == [5.0, 5.0, 5.0]
+@pytest.mark.parametrize(
+    ("q", "kappa", "prices", "chance", "budget", "offers"),
+    [
+        pytest.param([0.1, 0.9, 0.5], FLAT, [5, 5, 5], SURE, 20, {1: 5}, id="the best alone if number is worth 0"),
+        pytest.param(
+            [0.1, 0.9, 0.5, 0.6],
+            MORE,
+            [5, 5, 5, 8],
+            SURE,
+            15,
+            {0: 5, 1: 5, 2: 5},
+            id="all who fit if it is worth 5",
+        ),
+        pytest.param(
+            [0.9, 0.1, 0.5, 0.2, 0.05], FLAT, [5, 5, 5, 8, 2], SURE, 17, {0: 5}, id="nobody who promises less"
+        ),
+        pytest.param([1, 2], FLAT, [5, 5], SURE, 4.9, {}, id="nobody if nobody can be paid"),
+        pytest.param([1, 0], FLAT, [[5, 6]] * 2, [[1.0, 1.0]], 6, {0: 5}, id="no overbid where the bid is enough"),
+        pytest.param(
+            [1, 0], number_worth(0, -5), [[5, 6]] * 2, CONTESTED, 6, {0: 6}, id="an overbid where that decides"
+        ),
+        # One client at 0.5 promises 0.5 * 1. With the second, which lowers the mean: (1 - 0.25) * (0.5 + 0.1) = 0.45;
+        pytest.param([1, 0.2], FLAT, [5, 5], HALF, 20, {0: 5}, id="quality is a mean over those served"),
+        # at q = 0.4 the second makes it 0.75 * 0.7 = 0.525.
+        pytest.param([1, 0.4], FLAT, [5, 5], HALF, 20, {0: 5, 1: 5}, id="which a second client may raise"),
+        # Two clients at 0.5: 1 in the mean, but 1 / 0.75 if any, so number adds 0.75 * log(4/3) to what one promises.
+        pytest.param([0, 0], FLAT, [5, 5], HALF, 20, {0: 5}, id="a number that is worth nothing"),
+        pytest.param([0, 0], number_worth(1), [5, 5], HALF, 20, {0: 5, 1: 5}, id="number is that served if any are"),
+        # After client 0, client 1 is too dear. Two promise 0.9 + 0.12 log 2 < 1; three would, 0.9 + 0.12 log 3 > 1.
+        pytest.param([1, 0.9, 0.8], number_worth(0.12), [5, 8, 5], SURE, 10, {0: 5}, id="only those who fit"),
+    ],
+)
+def test_the_offers_that_promise_the_most(q, kappa, prices, chance, budget, offers):
+    levels = np.array(prices, dtype=float).reshape(len(q), -1)
+    offer = plan(np.array(q, dtype=float), kappa, levels, np.broadcast_to(chance, levels.shape), float(budget))
+    assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == offers
 
 
-def test_overbids_only_where_that_makes_the_difference():
-    prices = np.array([[5.0, 6.0], [5.0, 6.0]])
-    q = np.array([1.0, 0.0])
-    sure = plan(q, FLAT, prices, np.array([[1.0, 1.0], [1.0, 1.0]]), budget=6.0)
-    assert (sure.clients.tolist(), sure.payments.tolist()) == ([0], [5.0])
-    kappa = CountValue(none_served=-5.0, slope=0.0, curvature=0.0)
-    contested = plan(q, kappa, prices, np.array([[0.1, 1.0], [0.1, 1.0]]), budget=6.0)
-    assert (contested.clients.tolist(), contested.payments.tolist()) == ([0], [6.0])
+@pytest.mark.parametrize(("online", "chosen"), [([True, False, True], [2]), ([False] * 3, [])])
+def test_who_is_offline_is_passed_over(online, chosen):
+    prices = np.full((3, 1), 5.0)
+    offer = plan(np.array([0.1, 0.9, 0.5]), FLAT, prices, np.ones((3, 1)), 20.0, available=np.array(online))
+    assert offer.clients.tolist() == chosen
 
 
 @pytest.mark.parametrize("budget", [5.0, 5.2, 5.6, 6.5])
@@ -51,11 +75,6 @@ def test_the_price_that_beats_k_rivals_is_considered(make_observation):
     rivals = np.arange(20.0, 10.0, -1.0)[:, None]  # ten rivals; with K = 8 it takes more than 13
     levels = price_levels(make_observation([[1.0], *(20.0 - np.arange(10.0))[:, None]], cores=8), rivals)
     assert 13.000001 in levels[0]
-
-
-def test_no_offer_where_no_client_can_be_paid():
-    prices, chance = bids_only([5.0, 5.0])
-    assert len(plan(np.array([1.0, 2.0]), FLAT, prices, chance, budget=4.9).clients) == 0
 
 
 def test_renaming_clients_renames_the_offer():
@@ -88,43 +107,6 @@ def test_price_levels_start_at_the_bid_and_step_over_rivals(make_observation):
 def test_the_bid_is_the_only_level_where_no_offer_can_be_outbid(make_observation):
     seen = make_observation([[5.0, 2.0], [6.0, 1.0], [0.0, 0.0]], cores=2)
     assert price_levels(seen, np.array([[6.0, 1.0]])).tolist() == [[5.0], [2.0]]
-
-
-def test_who_is_offline_is_passed_over():
-    prices, chance = bids_only([5.0, 5.0, 5.0])
-    online = np.array([True, False, True])
-    offer = plan(np.array([0.1, 0.9, 0.5]), FLAT, prices, chance, 20.0, available=online)
-    assert offer.clients.tolist() == [2]
-    assert len(plan(np.zeros(3), FLAT, prices, chance, 20.0, available=np.zeros(3, dtype=bool)).clients) == 0
-
-
-def test_it_stops_where_another_client_promises_less():
-    prices, chance = bids_only([5.0, 5.0, 5.0, 8.0, 2.0])
-    q = np.array([0.9, 0.1, 0.5, 0.2, 0.05])
-    assert plan(q, FLAT, prices, chance, budget=17.0).clients.tolist() == [0]
-
-
-def test_quality_is_a_mean_over_those_who_are_served():
-    # One client at 0.5 promises 0.5 * 1. With the second, which lowers the mean: (1 - 0.25) * (0.5 + 0.1) / 1 = 0.45.
-    prices, chance = np.full((2, 1), 5.0), np.full((2, 1), 0.5)
-    assert plan(np.array([1.0, 0.2]), FLAT, prices, chance, budget=20.0).clients.tolist() == [0]
-    # At q = 0.4 the second makes it 0.75 * 0.7 = 0.525, and is worth its place.
-    assert plan(np.array([1.0, 0.4]), FLAT, prices, chance, budget=20.0).clients.tolist() == [0, 1]
-
-
-def test_the_number_is_that_of_the_clients_served_if_any_are():
-    # Two clients at 0.5: 1 in the mean, but 1 / 0.75 if any, so that number adds 0.75 * log(4/3) to what one promises.
-    prices, chance = np.full((2, 1), 5.0), np.full((2, 1), 0.5)
-    number = CountValue(none_served=0.0, slope=1.0, curvature=0.0)
-    assert plan(np.zeros(2), FLAT, prices, chance, budget=20.0).clients.tolist() == [0]
-    assert plan(np.zeros(2), number, prices, chance, budget=20.0).clients.tolist() == [0, 1]
-
-
-def test_a_client_that_does_not_fit_counts_for_nothing():
-    # After client 0, client 1 is too dear. Two clients promise 0.9 + 0.12 log 2 < 1; three would, 0.9 + 0.12 log 3 > 1.
-    prices, chance = bids_only([5.0, 8.0, 5.0])
-    number = CountValue(none_served=0.0, slope=0.12, curvature=0.0)
-    assert plan(np.array([1.0, 0.9, 0.8]), number, prices, chance, budget=10.0).clients.tolist() == [0]
 
 
 def test_what_a_number_of_clients_is_worth():
