@@ -118,8 +118,6 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
     Raises:
         ScenarioError: a combination of values breaks the scenario. One that was loaded has been checked for that.
     """
-    if not scenario.sweep and not scenario.runs:
-        return [SweepPoint({}, scenario)]
     found, wrong = _points(scenario, catalogue or installed())
     if wrong:
         data = scenario.model_dump(exclude_none=True)
@@ -131,6 +129,8 @@ def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[Sw
 
 def _points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[SweepPoint], list[Mistake]]:
     """Return the points, and what is wrong with them: that two that differ are the same run, too."""
+    if not scenario.sweep and not scenario.runs:
+        return [SweepPoint({}, scenario)], []
     found, wrong = sweeps.examine_points(scenario, catalogue)
     labels: dict[str, str] = {}
     for point in found if not wrong and len(found) > 1 else ():
@@ -243,6 +243,8 @@ def with_values(scenario: Scenario, values: Mapping[str, object], *, catalogue: 
     Raises:
         ScenarioError: one is out of range, does not go with another key, or the scenario sweeps it.
     """
+    if not values:
+        return scenario
     flat = flattened(scenario.model_dump(exclude_none=True))
     swept = [key for key in _varied(scenario) if key in values]
     if not swept and all(flat.get(key) == value for key, value in values.items()):

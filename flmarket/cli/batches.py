@@ -21,7 +21,7 @@ from learning.policy import AS_CONFIGURED
 from scenarios.build import Shelf, images_of
 from scenarios.file.checks import installed
 from scenarios.file.schema import Scenario
-from scenarios.loader import points, regimes_of
+from scenarios.loader import regimes_of
 from scenarios.logs.run_state import RunState
 from scenarios.playable import unreadable_agents
 from scenarios.running.batch import BatchFailed, play_batch
@@ -81,7 +81,7 @@ def play(
     """Play a batch; return the runs that are complete, and whether some failed."""
     followers = [named(text) for text in trackers]
     if first:
-        markets = [point.scenario for scenario in scenarios for point in points(scenario)]
+        markets = [scenario for scenario in scenarios if not scenario.sweep and not scenario.runs]
         first.send("prepare", datasets=sorted({name for market in markets for name in images_of(market)}))
     try:
         with interruptible("continues each run from its last checkpoint"):

@@ -80,8 +80,6 @@ def examine_points(scenario: Scenario, catalogue: Catalogue) -> tuple[list[Sweep
             found = [Mistake((COUNT,), str(error))]
         if point:
             points.append(SweepPoint(values, point))
-        if found and not values:  # nothing is swept: a file that the scenario names is not what it was a moment ago
-            return [], found
         for finding in found:
             # Said at the swept key that is at fault, else at one that makes the fault of another key.
             at_fault = [key for key in values if any(all(map(eq, path, finding.path)) for path in _paths(base, key))]
