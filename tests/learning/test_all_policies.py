@@ -17,6 +17,7 @@ from learning.episode import play, play_round
 from learning.policy import POLICIES, Policy
 from learning.seats import seat
 from support.feedback import feedback_on
+from support.tiers import slow
 
 NAMES = ("alpha", "beta", "gamma")
 # mahdrl-paper has agents for the services of the paper's market alone; mahdrl/paper plays it there.
@@ -135,11 +136,19 @@ def test_offers_are_valid_in_any_market(
             total -= int(to_micro(feedback.paid).sum())
 
 
-@pytest.mark.parametrize("policy", POLICIES.builtin)
+ALIKE = {"random", "lcfa", "greedy", "d-first", "mahdrl-single", "mahdrl-paper"}
+"""Policies that remember nothing and whose code is that of ``hqfa`` but for an order, or agents that take seconds."""
+
+
+@pytest.mark.parametrize("policy", [*sorted(set(POLICIES.builtin) - ALIKE), *slow(*sorted(ALIKE))])
 def test_every_policy_keeps_its_contracts_and_can_be_resumed(policy) -> None:
-    tested = POLICIES.load(policy)
-    check_policy(tested)
-    assert tested.learn is Policy.learn or tested.state is not Policy.state
+    check_policy(POLICIES.load(policy))
+
+
+@pytest.mark.parametrize("policy", POLICIES.builtin)
+def test_who_learns_says_what_it_remembers(policy) -> None:
+    kind = POLICIES.load(policy)
+    assert kind.learn is Policy.learn or kind.state is not Policy.state
 
 
 @pytest.mark.parametrize("policy", LEARNS_PRICES)

@@ -23,7 +23,7 @@ from scenarios.loader import builtin_names, load
 
 # Not "crowd" (10,000 clients: too large for a test), and not those whose data lasts, or that have secrets.
 BUILTIN = sorted({*builtin_names()} - {"crowd", "changing", "private"})
-ROUNDS, STEPS = 24, 60
+ROUNDS, STEPS = 14, 34
 
 
 def surrogate(name: str, *settings: str) -> Scenario:

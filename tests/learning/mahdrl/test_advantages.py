@@ -61,7 +61,7 @@ def market(*overrides, seed=1):
 
 def learner_of(names, rounds):
     shape = MarketShape(names, 20, 1, rounds, dict.fromkeys(names, 100.0))
-    return MahdrlLearner([names], [shape], 0, MahdrlSettings(hindsight=True))
+    return MahdrlLearner([names], [shape], 0, MahdrlSettings(hindsight=True, updates=0.1))
 
 
 def explored(learner, market, record):

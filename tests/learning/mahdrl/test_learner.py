@@ -207,7 +207,7 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
         seen = make_observation(np.stack([np.full(len(rivals), 9.0), rivals]), cores=1)
         return ActiveRivals.of(seen).standing(prices[:, None], most=1)
 
-    for _ in range(300):
+    for _ in range(150):
         rivals = rng.uniform(1, 9, size=40)
         prices = rng.uniform(1, 9, size=40) * rng.choice([1.0, 1.5], size=40)
         batch = {name: torch.ones(1, 40, 1) for name in ("active", "offered", "contested", "cores")} | {

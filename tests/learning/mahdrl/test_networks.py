@@ -1,6 +1,7 @@
 """Flat, stacked networks and Adam against torch's own, and the ring buffers."""
 
 import numpy as np
+import pytest
 import torch
 from torch import nn
 
@@ -31,6 +32,7 @@ def test_each_agents_network_computes_what_torchs_layers_compute_in_both_librari
         np.testing.assert_allclose(stacked, alone, rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.slow  # torch imports its compiler with an optimiser, which takes seconds
 def test_adam_takes_torchs_steps():
     start = stream(3, "test").normal(size=(2, 6)).astype(np.float32)
     own, twin = torch.from_numpy(start.copy()), torch.from_numpy(start.copy()).requires_grad_()
