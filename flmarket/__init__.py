@@ -119,8 +119,8 @@ def __getattr__(name: str) -> Any:
         return version()
     if name in _ELSEWHERE:
         require_one_place()
-        found = globals()[name] = getattr(import_module(_ELSEWHERE[name]), name)
-        return found
+        value = globals()[name] = getattr(import_module(_ELSEWHERE[name]), name)
+        return value
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -95,20 +95,20 @@ class MLflow(Tracker):
         from mlflow import MlflowClient
 
         self._client, self._ids = MlflowClient(uri), dict[Path, str]()
-        found = self._client.get_experiment_by_name(experiment)
-        self._experiment = self._client.create_experiment(experiment) if found is None else found.experiment_id
+        known = self._client.get_experiment_by_name(experiment)
+        self._experiment = self._client.create_experiment(experiment) if known is None else known.experiment_id
 
     def begin(self, run: Run) -> None:
         """Make a run of MLflow's."""
         from mlflow.entities import Param
 
-        made = self._client.create_run(
+        created = self._client.create_run(
             self._experiment, run_name=run.label, tags={"directory": str(run.directory.path)}
         )
-        self._ids[run.directory.path] = made.info.run_id
+        self._ids[run.directory.path] = created.info.run_id
         params = [Param(re.sub(r"[^\w./ -]", "_", key), str(value)) for key, value in _configuration(run).items()]
         for first in range(0, len(params), 100):  # the most that MLflow takes at once
-            self._client.log_batch(made.info.run_id, params=params[first : first + 100])
+            self._client.log_batch(created.info.run_id, params=params[first : first + 100])
 
     def round(self, run: Run, number: int, values: Mapping[str, float]) -> None:
         """Send a round as a step of each metric."""

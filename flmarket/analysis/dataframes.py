@@ -55,9 +55,9 @@ class Results:
             UserWarning: runs are left out, as they are not complete; or runs of one scenario were trained in different
                 arithmetic, or played by different versions.
         """
-        found = find_runs(Path(source) for source in sources)
-        self.runs: list[RunResult] = read(found)
-        self.failed: dict[Path, str] = unfinished(found)
+        runs = find_runs(Path(source) for source in sources)
+        self.runs: list[RunResult] = read(runs)
+        self.failed: dict[Path, str] = unfinished(runs)
         for text in (*incomplete(self.failed), *mixed(self.runs)):
             warnings.warn(text, stacklevel=3)
 
@@ -118,11 +118,11 @@ class Results:
         rows: dict[tuple[str, ...], dict[str, Any]] = {}
         for row in make_report(self.runs).estimates:
             key = row.setting.label, row.policy, row.service
-            found = rows.setdefault(key, {**row.setting.differing, "service_policy": row.played})
-            found["seeds"] = row.seeds
+            line = rows.setdefault(key, {**row.setting.differing, "service_policy": row.played})
+            line["seeds"] = row.seeds
             never = row.to_target is not None and not row.to_target.reached.any()
             values = row.interval.estimate, row.interval.low, row.interval.high
-            found |= zip(_ends(row.measure.name), [math.nan] * 3 if never else values, strict=True)
+            line |= zip(_ends(row.measure.name), [math.nan] * 3 if never else values, strict=True)
         index = pd.MultiIndex.from_tuples(rows, names=["scenario", "policy", "service"])
         keys = dict.fromkeys(key for run in self.runs for key in run.setting.differing)
         measures = [name for it in MEASURES for name in _ends(it.name)[: 3 if intervals else 1]]

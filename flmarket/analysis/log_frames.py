@@ -109,17 +109,17 @@ def _checked(frame: pd.DataFrame, table: Table, path: Path) -> pd.DataFrame:
     for column in table.columns:
         key, text = column.name, column.type.dtype == "string"
         # The different texts, or all numbers as NumPy has them: pandas takes a multiple of the time for either.
-        found = np.array([*frame[key].unique()], dtype=object) if text else frame[key].to_numpy()
-        known = pd.notna(found)
+        distinct = np.array([*frame[key].unique()], dtype=object) if text else frame[key].to_numpy()
+        known = pd.notna(distinct)
         if not (column.empty or known.all()):
             raise BadTableError(f"{path}: cannot be read: a line has no {key}")
-        if found.dtype == "float64" and np.isinf(found).any():
+        if distinct.dtype == "float64" and np.isinf(distinct).any():
             raise BadTableError(f"{path}: cannot be read: a line has an infinite {key}")
-        if text and not all(map(str.isprintable, found[known])):
+        if text and not all(map(str.isprintable, distinct[known])):
             raise BadTableError(f"{path}: cannot be read: a {key} has control characters")
         if key in scales:
             with np.errstate(over="ignore"):  # what is infinite then is too large
-                micro = np.where(scales[key] == 1, found, np.rint(found * scales[key]))
+                micro = np.where(scales[key] == 1, distinct, np.rint(distinct * scales[key]))
             if not column.empty and not (np.abs(micro) < 2.0**63).all():
                 raise BadTableError(f"{path}: cannot be read: a {key} is too large")
             values[key] = micro if column.empty else micro.astype(np.int64)
@@ -175,15 +175,15 @@ def value_text(column: Column, value: Any) -> str:
 def _texts(frame: pd.DataFrame, name: str) -> dict[str, list[str]]:
     texts = {}
     for column in ALL_TABLES[name].columns:
-        values, found = frame[column.name].to_numpy(), np.empty(len(frame), dtype=object)
+        values, cells = frame[column.name].to_numpy(), np.empty(len(frame), dtype=object)
         if column.by is None:
-            found[:] = _different(column, values)
+            cells[:] = _different(column, values)
         else:
             key, cases = column.by
             kinds = frame[key].to_numpy()
             for kind in set(kinds):
-                found[kinds == kind] = _different(cases.get(kind, column), values[kinds == kind])
-        texts[column.name] = found.tolist()
+                cells[kinds == kind] = _different(cases.get(kind, column), values[kinds == kind])
+        texts[column.name] = cells.tolist()
     return texts
 
 
@@ -197,12 +197,12 @@ def having(
     runs: Sequence[RunDirectory], name: str, notify: Callable[[str], None] = lambda _: None
 ) -> Sequence[RunDirectory]:
     """Return the runs that have a table; there is no clients.csv where clients are truthful."""
-    found = [run for run in runs if name != CLIENTS.name or CLIENTS.path(run.path).exists()]
-    if not found:
+    with_table = [run for run in runs if name != CLIENTS.name or CLIENTS.path(run.path).exists()]
+    if not with_table:
         raise InputError(f"{runs[0].path}: has no clients.csv: its clients are truthful, so offers.csv holds all of it")
-    if without := len(runs) - len(found):
+    if without := len(runs) - len(with_table):
         notify(f"{without} of {counted(len(runs), 'run')} left out: without {name}.csv, as their clients are truthful")
-    return found
+    return with_table
 
 
 def _dtype(column: Column) -> Any:
@@ -213,10 +213,10 @@ def _dtype(column: Column) -> Any:
 
 def _scales(frame: pd.DataFrame, table: Table) -> dict[str, Any]:
     """Return the millionths in a unit of each column that counts them; of the events' amount, line by line."""
-    found: dict[str, Any] = {column.name: MICRO for column in table.columns if column.type.exact}
+    scales: dict[str, Any] = {column.name: MICRO for column in table.columns if column.type.exact}
     for column in table.columns:
         if column.by is not None:
             key, cases = column.by
             exact = [kind for kind, case in cases.items() if case.type.exact]
-            found[column.name] = np.where(frame[key].isin(exact), MICRO, 1)
-    return found
+            scales[column.name] = np.where(frame[key].isin(exact), MICRO, 1)
+    return scales

@@ -20,8 +20,8 @@ from scenarios.running.seeds import parse_seeds
 
 def scenario_names(incomplete: str) -> list[str]:
     """Return the built-in scenarios, files and folders that begin so, for the shell's completion."""
-    found = sorted(glob(f"{escape(incomplete)}*"))  # noqa: PTH207 - which takes no absolute path
-    below = [f"{it}/" if Path(it).is_dir() else it for it in found]
+    paths = sorted(glob(f"{escape(incomplete)}*"))  # noqa: PTH207 - which takes no absolute path
+    below = [f"{it}/" if Path(it).is_dir() else it for it in paths]
     return [name for name in (*builtin_names(), *below) if name.startswith(incomplete)]
 
 

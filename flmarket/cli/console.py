@@ -63,8 +63,8 @@ def command_line() -> str:
 
 def program() -> str:
     """Return what a user types to start flmarket again: its name, or its path where a shell does not find it."""
-    called, found = sys.argv[0], shutil.which("flmarket")
-    known = found is not None and os.path.realpath(found) == os.path.realpath(called)
+    called, on_path = sys.argv[0], shutil.which("flmarket")
+    known = on_path is not None and os.path.realpath(on_path) == os.path.realpath(called)
     return "flmarket" if known else shlex.quote(called)
 
 

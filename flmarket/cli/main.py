@@ -31,8 +31,8 @@ def _prepared(stream: TextIO | None) -> TextIO:
     """Let a stream that is closed take everything, and one of another encoding show what it lacks by escapes."""
     if stream is None:
         return open(os.devnull, "w")  # noqa: PTH123 - until the process ends
-    own = stream in (sys.__stdout__, sys.__stderr__)  # not of a program that runs this in its own process
-    if not own or not isinstance(stream, io.TextIOWrapper):
+    is_ours = stream in (sys.__stdout__, sys.__stderr__)  # not of a program that runs this in its own process
+    if not is_ours or not isinstance(stream, io.TextIOWrapper):
         return stream
     raw = io.BufferedWriter(_Outlet(stream.fileno(), "wb", closefd=False))
     return io.TextIOWrapper(raw, stream.encoding, "backslashreplace", line_buffering=stream.line_buffering)

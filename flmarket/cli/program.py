@@ -100,8 +100,8 @@ class _Group(_Untyped, TyperGroup): ...
 class _Later(TyperCommand):
     """A command of the list; its context, and with it its parameters, come from its module."""
 
-    def make_context(self, *given: Any, **options: Any) -> Any:
-        return _loaded(str(self.name)).make_context(*given, **options)
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        return _loaded(str(self.name)).make_context(*arguments, **options)
 
 
 def _loaded(name: str) -> Any:
@@ -186,9 +186,9 @@ def _no_runs(command: str) -> str:
     from scenarios.logs.finding import find_runs
 
     out = Path(RunOptions.out)
-    found = len(find_runs([out]).ended) if out.is_dir() else 0
-    there = f"'flmarket {command} {out}' takes the {counted(found, 'run')} in {out}"
-    return f"name runs, or a folder with runs in it; {there if found else f'there are none in {out}'}"
+    count = len(find_runs([out]).ended) if out.is_dir() else 0
+    there = f"'flmarket {command} {out}' takes the {counted(count, 'run')} in {out}"
+    return f"name runs, or a folder with runs in it; {there if count else f'there are none in {out}'}"
 
 
 def _meant(first: str) -> str:

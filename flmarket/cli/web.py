@@ -95,10 +95,10 @@ class LoopbackServer(Server):
         app = await super()._make_app()
         app.router.add_get("/ws/{token}", self._socket)
         app.router.add_get("/keys.js", self._keys)
-        own = " ".join(f"ws://{host}" for host in sorted(self._own))
+        hosts = " ".join(f"ws://{host}" for host in sorted(self._own))
         headers = {
             "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self' 'unsafe-inline'; "
-            f"img-src 'self' data:; font-src 'self'; connect-src 'self' {own}; base-uri 'none'; form-action 'none'; "
+            f"img-src 'self' data:; font-src 'self'; connect-src 'self' {hosts}; base-uri 'none'; form-action 'none'; "
             "frame-ancestors 'none'",
             "Referrer-Policy": "no-referrer",
             "X-Content-Type-Options": "nosniff",

@@ -62,10 +62,10 @@ def digest(*things: object) -> str:
         raise
     except Exception as error:
         raise NoDigestError(describe(error)) from error
-    found = hashlib.sha256()
+    sha = hashlib.sha256()
     for part in parts:
-        found.update(len(part).to_bytes(8) + part)
-    return found.hexdigest()
+        sha.update(len(part).to_bytes(8) + part)
+    return sha.hexdigest()
 
 
 def _all(seen: Seen, *things: object) -> Iterator[bytes]:
@@ -139,9 +139,9 @@ def _text(thing: Any) -> str:
     return ""
 
 
-def _imports(found: dict[str, str], seen: Seen) -> Iterator[bytes]:
-    if found:
-        yield from _all(seen, found)
+def _imports(digests: dict[str, str], seen: Seen) -> Iterator[bytes]:
+    if digests:
+        yield from _all(seen, digests)
 
 
 def _own(thing: Any) -> bool:
@@ -172,16 +172,16 @@ def _around(function: FunctionType) -> dict[str, Any]:
     for code in codes:
         names.update(code.co_names)
         codes += [const for const in code.co_consts if isinstance(const, CodeType)]
-    found = {name: function.__globals__[name] for name in names if name in function.__globals__}
-    packages = [it for it in found.values() if isinstance(it, ModuleType)]
+    used = {name: function.__globals__[name] for name in names if name in function.__globals__}
+    packages = [it for it in used.values() if isinstance(it, ModuleType)]
     for package in packages:  # and the user's own modules in it, which are used by way of it
         inner = {name: sys.modules.get(name) for name in (f"{package.__name__}.{each}" for each in sorted(names))}
-        own = {name: it for name, it in inner.items() if it is not None and is_own(it.__file__ or "<string>")}
-        found |= own
-        packages += own.values()
+        users = {name: it for name, it in inner.items() if it is not None and is_own(it.__file__ or "<string>")}
+        used |= users
+        packages += users.values()
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
-        found[name] = cell.cell_contents
-    return dict(sorted(found.items()))
+        used[name] = cell.cell_contents
+    return dict(sorted(used.items()))
 
 
 RECORDED = frozenset({"numpy", "simpy", "torch", "scikit-learn"})
@@ -199,22 +199,22 @@ def modules(names: Iterable[str]) -> dict[str, str]:
     Of an installed package, the digest is that of its version and files. Python's own modules, flmarket and what every
     run records the version of are left out. Nothing is imported.
     """
-    found: dict[str, str] = {}
+    digests: dict[str, str] = {}
     todo = list(dict.fromkeys(names))
     for name in todo:
         top = name.partition(".")[0]
-        if name in found or top in PACKAGES or top in sys.stdlib_module_names or (spec := _spec(name)) is None:
+        if name in digests or top in PACKAGES or top in sys.stdlib_module_names or (spec := _spec(name)) is None:
             continue
         if spec.origin is None:  # a folder without __init__.py
             continue
         if not is_own(spec.origin):
-            found |= {f"package {it}": package_digest(it) for it in _providers(top) if it not in RECORDED}
+            digests |= {f"package {it}": package_digest(it) for it in _providers(top) if it not in RECORDED}
             continue
         content = Path(spec.origin).read_bytes()
-        found[name] = hashlib.sha256(content).hexdigest()
+        digests[name] = hashlib.sha256(content).hexdigest()
         if spec.origin.endswith(".py"):
             todo += _names(content.decode(errors="replace"), spec.parent or "")
-    return dict(sorted(found.items()))
+    return dict(sorted(digests.items()))
 
 
 @cache  # as it was when it was first looked at, which is when it was loaded
@@ -222,8 +222,8 @@ def package_digest(name: str) -> str:
     """Return the SHA-256 of an installed package's version and its files' digests, wherever it is."""
     package = distribution(name)
     files = (package.read_text("RECORD") or "").splitlines()
-    own = [line for line in files if "sha256=" in line and ".dist-info/" not in line and not line.startswith("..")]
-    return hashlib.sha256("\n".join([package.version, *sorted(own)]).encode()).hexdigest()
+    hashes = [line for line in files if "sha256=" in line and ".dist-info/" not in line and not line.startswith("..")]
+    return hashlib.sha256("\n".join([package.version, *sorted(hashes)]).encode()).hexdigest()
 
 
 @cache
@@ -252,16 +252,16 @@ def _names(source: str, package: str) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Import(names=names):
-                found = [it.name for it in names]
+                candidates = [it.name for it in names]
             case ast.ImportFrom(module=module, names=names, level=level):
                 base = module or ""
                 with suppress(ImportError):  # a relative import outside of a package, which fails
                     base = resolve_name("." * level + base, package)
-                found = [f"{base}.{it.name}" for it in names]
+                candidates = [f"{base}.{it.name}" for it in names]
             case ast.Call(func=ast.Name(id=called) | ast.Attribute(attr=called), args=[ast.Constant(value=str(name))]):
-                found = [name] if called in ("import_module", "__import__") else []
+                candidates = [name] if called in ("import_module", "__import__") else []
             case _:
                 continue
-        for name in found:
+        for name in candidates:
             parts = name.split(".")
             yield from (".".join(parts[:end]) for end in range(1, len(parts) + 1))

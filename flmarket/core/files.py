@@ -67,9 +67,9 @@ def read_regular(path: Path, most: int | None = LARGEST) -> bytes:
         return content
 
 
-def version(found: os.stat_result) -> tuple[int, ...]:
+def version(status: os.stat_result) -> tuple[int, ...]:
     """Return what is another thing once a file has been replaced, or written again, even in its size and its time."""
-    return found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns
+    return status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns
 
 
 def remove_unfinished(path: Path) -> None:
@@ -251,8 +251,8 @@ def walk(
 
 
 def _identity(folder: Path) -> tuple[int, int]:
-    found = folder.stat()
-    return found.st_dev, found.st_ino
+    status = folder.stat()
+    return status.st_dev, status.st_ino
 
 
 def find_below(folder: Path, name: str) -> list[Path]:

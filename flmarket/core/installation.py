@@ -41,10 +41,10 @@ def require_one_place() -> None:
     """Check that every package of flmarket is this one's."""
     for name in PACKAGES:
         spec = find_spec(name)
-        found = spec.origin if spec and spec.origin else "nothing"
-        if Path(found).resolve().parent != ROOT / name:
+        origin = spec.origin if spec and spec.origin else "nothing"
+        if Path(origin).resolve().parent != ROOT / name:
             raise WrongCodeError(
-                f"flmarket in {ROOT} needs its package {name!r}, but Python finds {found}; "
+                f"flmarket in {ROOT} needs its package {name!r}, but Python finds {origin}; "
                 "rename what is in the way, take its folder off PYTHONPATH, or start from another directory"
             )
 

@@ -30,30 +30,30 @@ def folder_problem(name: str) -> str | None:
     return None
 
 
-def nearest(given: object, known: Collection[str]) -> str | None:
+def nearest(word: object, known: Collection[str]) -> str | None:
     """Return the known name that is most like what was given, or None where none is near.
 
     A name that begins with what was given comes first: ``target`` stands for ``target_accuracy``.
     """
-    if not isinstance(given, str):
+    if not isinstance(word, str):
         return None
-    longer = [name for name in known if name.startswith(given)] if len(given) >= _SHORTEST_BEGINNING else []
+    longer = [name for name in known if name.startswith(word)] if len(word) >= _SHORTEST_BEGINNING else []
     if longer:
         return min(longer, key=len)
     # A typing error never runs to a hundred letters, and comparing long names is slow.
-    near = get_close_matches(given[:100], known, n=1) or [name for name in known if name.lower() == given.lower()]
+    near = get_close_matches(word[:100], known, n=1) or [name for name in known if name.lower() == word.lower()]
     return near[0] if near else None
 
 
-def did_you_mean(given: object, known: Collection[str]) -> str:
+def did_you_mean(word: object, known: Collection[str]) -> str:
     """Return ``; did you mean 'x'?`` for the nearest known name, or nothing where none is near."""
-    near = nearest(given, known)
+    near = nearest(word, known)
     return "" if near is None else f"; did you mean {near!r}?"
 
 
-def suggest(given: object, known: Collection[str]) -> str:
+def suggest(word: object, known: Collection[str]) -> str:
     """Return what follows an error about an unknown name: the nearest known one, or else all of them."""
-    return did_you_mean(given, known) or (f"; choose from {', '.join(known)}" if known else "")
+    return did_you_mean(word, known) or (f"; choose from {', '.join(known)}" if known else "")
 
 
 def unknown(kind: str, name: str, known: Collection[str]) -> str:

@@ -55,15 +55,15 @@ def option_problems(thing: Callable[..., Any], options: Mapping[str, Any], given
         parameters = list(signature(thing).parameters.values())
     except ValueError:  # not written in Python; creating it will show what is wrong
         return
-    own = {it.name: it for it in parameters[given:] if it.kind in _NAMED}
+    accepted = {it.name: it for it in parameters[given:] if it.kind in _NAMED}
     if all(it.kind is not Parameter.VAR_KEYWORD for it in parameters):
-        known = [name for name in own if name != _CHECKPOINT]
+        known = [name for name in accepted if name != _CHECKPOINT]
         for name in options:
-            if name == _CHECKPOINT and name not in own:
+            if name == _CHECKPOINT and name not in accepted:
                 yield name, "takes no checkpoint"
-            elif name not in own:
+            elif name not in accepted:
                 yield name, f"takes no option {name!r}{suggest(name, known) or '; it has none'}"
-    for name, parameter in own.items():
+    for name, parameter in accepted.items():
         if parameter.default is Parameter.empty and name not in options:
             yield name, f"needs a {name}" if name == _CHECKPOINT else f"needs the option {name!r}"
 

@@ -59,8 +59,8 @@ class Registration:
 @cache
 def _declared() -> Mapping[str, tuple[EntryPoint, ...]]:
     """Return what installed packages declare, by group. Looking takes 3 ms, and the TUI asks often."""
-    found = entry_points()
-    return {group: tuple(sorted(found.select(group=group), key=lambda entry: entry.name)) for group in found.groups}
+    points = entry_points()
+    return {group: tuple(sorted(points.select(group=group), key=lambda entry: entry.name)) for group in points.groups}
 
 
 def entries(group: str) -> tuple[EntryPoint, ...]:
@@ -93,9 +93,9 @@ class Registry(Generic[T]):
 
     def names(self) -> list[str]:
         """Return all names: built in, registered here (in that order), then those of packages. Imports nothing."""
-        own = [*self._builtin, *self._registered]
+        here = [*self._builtin, *self._registered]
         others = dict.fromkeys(entry.name for entry in entries(self.group) if not self._refusal(entry.name))
-        return own + [name for name in others if name not in own]
+        return here + [name for name in others if name not in here]
 
     @property
     def builtin(self) -> tuple[str, ...]:
@@ -131,14 +131,14 @@ class Registry(Generic[T]):
         """
         names: list[str] = []
         known: dict[str, T] = {}
-        for given in things:
-            if isinstance(given, str):
-                names.append(given)
+        for each in things:
+            if isinstance(each, str):
+                names.append(each)
                 continue
-            if problem := self._check(given):
+            if problem := self._check(each):
                 raise PluginError(problem)
-            name = self.name_of(given) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", getattr(given, "__name__", "")).lower()
-            if known.setdefault(name, given) is not given:
+            name = self.name_of(each) or re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", getattr(each, "__name__", "")).lower()
+            if known.setdefault(name, each) is not each:
                 raise PluginError(
                     f"two {self.group.rpartition('.')[2]} are called {name!r}; give one of them another name with "
                     f"@flmarket.{self.kind}(NAME)"
@@ -152,10 +152,10 @@ class Registry(Generic[T]):
     def load(self, name: str) -> T:
         """Return what a name stands for."""
         if name in self._builtin:
-            found = self._builtin[name]
-            if not isinstance(found, str):
-                return found
-            name_of_module, _, attribute = found.partition(":")
+            builtin = self._builtin[name]
+            if not isinstance(builtin, str):
+                return builtin
+            name_of_module, _, attribute = builtin.partition(":")
             module = import_module(name_of_module)
             return cast(T, getattr(module, attribute or module.__all__[0]))
         if name in self._registered:
@@ -196,8 +196,8 @@ class Registry(Generic[T]):
     def listing(self) -> list[ListedPlugin[T]]:
         """Return everything there is, with the reason for what cannot be used. Imports all of it."""
         listed = [ListedPlugin(name, self.load(name), "flmarket") for name in self._builtin]
-        listed += [ListedPlugin(name, found.thing, found.source) for name, found in self._registered.items()]
-        taken = {name: found.source for name, found in self._registered.items()}
+        listed += [ListedPlugin(name, plugin.thing, plugin.source) for name, plugin in self._registered.items()]
+        taken = {name: plugin.source for name, plugin in self._registered.items()}
         for entry in entries(self.group):
             source, thing = _package(entry), None
             problem = self._refusal(entry.name)
@@ -275,7 +275,7 @@ class Registry(Generic[T]):
         If loading the file fails, the registry is left as it was.
         """
         before, outer = dict(self._registered), self._loading
-        self._registered = {name: found for name, found in before.items() if found.source != source}
+        self._registered = {name: plugin for name, plugin in before.items() if plugin.source != source}
         self._loading = source, origin
         try:
             yield
@@ -323,20 +323,20 @@ def summary(thing: Any) -> str:
     return str(text).partition("\n")[0].strip()
 
 
-def subclass_problem(found: Any, base: type) -> str | None:
+def subclass_problem(thing: Any, base: type) -> str | None:
     """Return why something is not a usable subclass of a class that ``flmarket`` exports; None if it is."""
-    if isinstance(found, base):
-        return f"got an object of {type(found).__name__}; give the class {type(found).__name__} itself"
-    if not isinstance(found, type) or not issubclass(found, base):
-        return f"{found!r} is not a subclass of flmarket.{base.__name__}"
-    missing = sorted(getattr(found, "__abstractmethods__", ()))
+    if isinstance(thing, base):
+        return f"got an object of {type(thing).__name__}; give the class {type(thing).__name__} itself"
+    if not isinstance(thing, type) or not issubclass(thing, base):
+        return f"{thing!r} is not a subclass of flmarket.{base.__name__}"
+    missing = sorted(getattr(thing, "__abstractmethods__", ()))
     if missing:
-        return f"{found.__name__} does not define {' and '.join(missing)}"
+        return f"{thing.__name__} does not define {' and '.join(missing)}"
     for called, member in vars(base).items():
         if isinstance(member, FunctionType) and not called.startswith("_"):
-            _, *given = signature(member).parameters
+            _, *names = signature(member).parameters
             try:
-                signature(getattr(found, called)).bind(found, *given)
+                signature(getattr(thing, called)).bind(thing, *names)
             except TypeError:
-                return f"{method(found, called)} must take ({', '.join(['self', *given])})"
+                return f"{method(thing, called)} must take ({', '.join(['self', *names])})"
     return None

@@ -61,7 +61,7 @@ def images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
     """Return a figure in some formats. The same figure gives the same bytes."""
     import matplotlib as mpl
 
-    found = []
+    contents = []
     with mpl.rc_context(SETTINGS):
         drawn = figure.draw()
         for suffix in formats:
@@ -69,9 +69,9 @@ def images(figure: Figure, formats: Sequence[str]) -> list[bytes]:
             metadata = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[suffix]
             target = io.BytesIO()
             drawn.savefig(target, format=suffix, metadata=metadata, dpi=DPI)
-            found.append(target.getvalue())
+            contents.append(target.getvalue())
             drawn.set_layout_engine(None)  # the other formats keep the first one's layout, which takes long to find
-    return found
+    return contents
 
 
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")  # Okabe and Ito's

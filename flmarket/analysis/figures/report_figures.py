@@ -44,11 +44,11 @@ def figures(
 ) -> list[Figure]:
     """Return the figures for which the runs have data. A policy looks the same in all of them."""
     drawable = list(_figures(runs, baseline))
-    found = [it for it in drawable if not shown or any(text in it.name for text in shown)]
-    if not found:
+    chosen = [it for it in drawable if not shown or any(text in it.name for text in shown)]
+    if not chosen:
         names = ", ".join(it.name for it in drawable)
         raise InputError(f"{', '.join(shown)}: no figure is called so; choose from {names}")
-    return found
+    return chosen
 
 
 def _figures(runs: Sequence[RunResult], baseline: str | None) -> Iterator[Figure]:
@@ -127,8 +127,8 @@ def _draw_service(
     limits: tuple[float, float] = _NO_LESS_THAN_ZERO,
 ) -> None:
     """Draw a service's values, of those [N, M] of all, by round: a curve for each policy."""
-    for policy, own in by_policy(_having(service, runs)).items():
-        _curves(axes, policy, styles[policy], np.array([values(run)[:, run.place(service)] for run in own]), limits)
+    for policy, members in by_policy(_having(service, runs)).items():
+        _curves(axes, policy, styles[policy], np.array([values(run)[:, run.place(service)] for run in members]), limits)
     axes.set(title=service, xlabel="round")
 
 
@@ -176,8 +176,8 @@ def _accuracy(runs: Sequence[RunResult], styles: Styles) -> Any:
 
 def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
     figure, [axes] = _new_panels(1, height=2.3)
-    for policy, own in by_policy(runs).items():
-        _curves(axes, policy, styles[policy], np.array([run.normalised_reward.mean(axis=1) for run in own]))
+    for policy, members in by_policy(runs).items():
+        _curves(axes, policy, styles[policy], np.array([run.normalised_reward.mean(axis=1) for run in members]))
     axes.set(title="mean over services", xlabel="round", ylabel="reward / Omega^target")
     _add_legend(figure, styles)
     return figure
@@ -186,8 +186,8 @@ def _reward(runs: Sequence[RunResult], styles: Styles) -> Any:
 def _payments(runs: Sequence[RunResult]) -> Any:
     groups = by_policy(runs)
     figure, panels = _new_panels(len(groups))
-    for axes, (policy, own) in zip(panels, groups.items(), strict=True):
-        offers = pd.concat(run.offers for run in own)
+    for axes, (policy, members) in zip(panels, groups.items(), strict=True):
+        offers = pd.concat(run.offers for run in members)
         offers = offers.iloc[:: max(1, len(offers) // _MOST_POINTS)]
         served = offers["outcome"] == "served"
         for chosen, label, shape, tint in (
@@ -209,7 +209,7 @@ def _payments(runs: Sequence[RunResult]) -> Any:
 def _allocation(runs: Sequence[RunResult]) -> Any:
     groups, services = by_policy(runs), services_of(runs)
     figure, panels = _new_panels(len(groups), sharey=False, height=0.75 + 0.15 * len(services), below=0.2)
-    counts = [_served(own) for own in groups.values()]
+    counts = [_served(members) for members in groups.values()]
     image = None
     for axes, policy, count in zip(panels, groups, counts, strict=True):
         top = max(float(np.max(counts)), 1.0)
@@ -235,11 +235,11 @@ def _cost(runs: Sequence[RunResult], styles: Styles) -> Any:
     services = services_of(runs)
     figure, panels = _new_panels(len(services))
     for axes, service in zip(panels, services, strict=True):
-        for policy, own in by_policy(_having(service, runs)).items():
+        for policy, members in by_policy(_having(service, runs)).items():
             index = styles[policy]
             axes.scatter(
-                [run["spent"][:, run.place(service)].sum() for run in own],
-                [100 * run["test_accuracy"][-1, run.place(service)] for run in own],
+                [run["spent"][:, run.place(service)].sum() for run in members],
+                [100 * run["test_accuracy"][-1, run.place(service)] for run in members],
                 color=colour(index),
                 marker=mark(index),
                 s=14,
@@ -262,46 +262,46 @@ def _sweeps(settings: Sequence[list[RunResult]], styles: Styles) -> Iterator[Fig
                 others = values_text({other: at for other, at in setting.sweep.items() if other != key})
                 points[setting.family, key, others].append(runs)
     for name in dict.fromkeys(runs[0].setting.family for runs in settings if runs[0].setting.sweep):
-        crossed = _crossed([run for own in settings if own[0].setting.family == name for run in own])
+        crossed = _crossed([run for members in settings if members[0].setting.family == name for run in members])
         if len(crossed) > 1:
             caption = f"{name}: AUC of the whole market at each value of a swept key, averaged over the other keys"
             yield Figure(f"{name}-sweep-effects", caption, lambda of=crossed: _effects(of, styles))  # type: ignore[misc]
-    for (name, key, others), found in points.items():
-        if len(found) > 1:
+    for (name, key, others), along in points.items():
+        if len(along) > 1:
             at = f" ({others})" if others else ""
             caption = f"{name}{at}: normalised reward, mean over services and rounds, against {key}"
             place = re.sub(r"[^A-Za-z0-9._=-]+", "-", f"-{others}") if others else ""
-            yield Figure(f"{name}-sweep-{key}{place}", caption, lambda key=key, of=found: _sweep(key, of, styles))  # type: ignore[misc]
+            yield Figure(f"{name}-sweep-{key}{place}", caption, lambda key=key, of=along: _sweep(key, of, styles))  # type: ignore[misc]
 
 
 def _crossed(runs: Sequence[RunResult]) -> dict[str, list[RunResult]]:
     """Return for each swept key the runs at those points of the others at which it has all of its values."""
-    found = {}
+    by_key = {}
     for key in dict.fromkeys(key for run in runs for key in run.setting.sweep):
-        own = [run for run in runs if key in run.setting.sweep]
-        others = [values_text({it: at for it, at in run.setting.sweep.items() if it != key}) for run in own]
+        swept = [run for run in runs if key in run.setting.sweep]
+        others = [values_text({it: at for it, at in run.setting.sweep.items() if it != key}) for run in swept]
         at: dict[str, set[str]] = defaultdict(set)
-        for run, other in zip(own, others, strict=True):
+        for run, other in zip(swept, others, strict=True):
             at[repr(run.setting.sweep[key])].add(other)
         shared = set.intersection(*at.values())
         if len(at) > 1 and shared:
-            found[key] = [run for run, other in zip(own, others, strict=True) if other in shared]
-    return found
+            by_key[key] = [run for run, other in zip(swept, others, strict=True) if other in shared]
+    return by_key
 
 
 def _effects(runs: Mapping[str, Sequence[RunResult]], styles: Styles) -> Any:
     figure, panels = _new_panels(len(runs))
     for axes, key in zip(panels, runs, strict=True):
         places: dict[str, int] = {}  # of the key's values, which are as far apart as they are many
-        for policy, own in by_policy(runs[key]).items():
+        for policy, members in by_policy(runs[key]).items():
             scores: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))  # by value and seed
-            for run in own:
+            for run in members:
                 value = values_text({key: run.setting.sweep[key]}).removeprefix(f"{key}=")
                 scores[value][run.seed].append(_AUC.market(run))
             x = [places.setdefault(value, len(places)) for value in scores]
-            found = [mean_interval([float(np.mean(it)) for it in by_seed.values()]) for by_seed in scores.values()]
-            mean = np.array([it.estimate for it in found])
-            spread = [mean - [it.low for it in found], [it.high for it in found] - mean]
+            intervals = [mean_interval([float(np.mean(it)) for it in by_seed.values()]) for by_seed in scores.values()]
+            mean = np.array([it.estimate for it in intervals])
+            spread = [mean - [it.low for it in intervals], [it.high for it in intervals] - mean]
             index = styles[policy]
             axes.errorbar(x, mean, spread, label=policy, marker=mark(index), capsize=3, **style(index))
         axes.set(
@@ -319,13 +319,13 @@ def _effects(runs: Mapping[str, Sequence[RunResult]], styles: Styles) -> Any:
 def _sweep(key: str, points: Sequence[list[RunResult]], styles: Styles) -> Any:
     figure, [axes] = _new_panels(1, height=2.3)
     for policy in dict.fromkeys(run.policy for runs in points for run in runs):
-        index, found = styles[policy], []
+        index, marks = styles[policy], []
         for runs in points:
             scores = np.array([run.normalised_reward.mean(axis=1).mean() for run in runs if run.policy == policy])
             if len(scores):
                 interval = mean_interval(scores)
-                found.append((runs[0].setting.sweep[key], interval.estimate, interval.low, interval.high))
-        x, mean, low, high = np.array(sorted(found)).T
+                marks.append((runs[0].setting.sweep[key], interval.estimate, interval.low, interval.high))
+        x, mean, low, high = np.array(sorted(marks)).T
         spread = [mean - low, high - mean]
         axes.errorbar(x, mean, spread, label=policy, marker=mark(index), capsize=3, **style(index))
     if all(isinstance(runs[0].setting.sweep[key], int) for runs in points):
@@ -367,22 +367,22 @@ def curves(runs: Sequence[RunResult], what: str, axes: Any = None) -> Any:
             return target.getvalue()
 
     settings, styles = by_setting(runs), numbered(runs)
-    shown = [(own, service) for own in settings.values() for service in services_of(own)]
-    given = [] if axes is None else list(np.ravel(axes))
-    if given and len(given) != len(shown):
+    shown = [(members, service) for members in settings.values() for service in services_of(members)]
+    places = [] if axes is None else list(np.ravel(axes))
+    if places and len(places) != len(shown):
         names = ", ".join(service for _, service in shown)
-        raise InputError(f"ax: {counted(len(shown), 'panel')} ({names}) need as many axes, not {len(given)}")
-    with mpl.rc_context({} if given else SETTINGS):
-        figure, panels = (given[0].figure, given) if given else _new_panels(len(shown), sharey=False, canvas=Picture)
-        for panel, (own, service) in zip(panels, shown, strict=True):
-            setting = own[0].setting
+        raise InputError(f"ax: {counted(len(shown), 'panel')} ({names}) need as many axes, not {len(places)}")
+    with mpl.rc_context({} if places else SETTINGS):
+        figure, panels = (places[0].figure, places) if places else _new_panels(len(shown), sharey=False, canvas=Picture)
+        for panel, (members, service) in zip(panels, shown, strict=True):
+            setting = members[0].setting
             if what == "accuracy":
-                _draw_accuracy(panel, service, own, styles)
+                _draw_accuracy(panel, service, members, styles)
             else:
-                _draw_service(panel, service, own, itemgetter(what), styles)
+                _draw_service(panel, service, members, itemgetter(what), styles)
             if len(settings) > 1:
                 panel.set_title(f"{fill(setting.label, _PANEL)}\n{service}")
             panel.set_ylabel(_accuracy_label(setting) if what == "accuracy" else QUANTITIES[what])
-        if not given:
+        if not places:
             _add_legend(figure, styles)
     return figure

@@ -43,11 +43,11 @@ class Comparison:
 
     def _of_services(self) -> Iterator[tuple[object, ...]]:
         last = max(map(_last, self._runs))
-        found = {it.name: [values(run, it) for run in self._runs] for it in MEASURES if it.name in COMPARED}
+        by_measure = {it.name: [values(run, it) for run in self._runs] for it in MEASURES if it.name in COMPARED}
         for m, service in enumerate(self._runs[0].setting.services):
             for measure, column in COMPARED.items():
                 mine, theirs = (run[column][:last, m] for run in self._runs)
-                one, other = (it[service] for it in found[measure])
+                one, other = (it[service] for it in by_measure[measure])
                 yield _row("service", service, measure, one, other, np.flatnonzero(mine != theirs) + 1)
             before, after = (run.exits[m] for run in self._runs)
             moved = sorted(number for number in (before, after) if number is not None and before != after)
@@ -56,14 +56,14 @@ class Comparison:
     def _of_clients(self) -> Iterator[tuple[object, ...]]:
         paid = {name: run.tables["offers"].dropna(subset="paid") for name, run in zip(_RUNS, self._runs, strict=True)}
         by_round = pd.concat(paid, names=["run"]).groupby(["client", "round", "run"])["paid"]
-        found = by_round.agg(income="sum", jobs="size").unstack()  # noqa: PD010 - nothing is aggregated
-        found = found.reindex(columns=pd.MultiIndex.from_product([["income", "jobs"], _RUNS])).fillna(0)
-        found["income"] /= MICRO
-        for client, own in found.groupby("client"):
+        totals = by_round.agg(income="sum", jobs="size").unstack()  # noqa: PD010 - nothing is aggregated
+        totals = totals.reindex(columns=pd.MultiIndex.from_product([["income", "jobs"], _RUNS])).fillna(0)
+        totals["income"] /= MICRO
+        for client, lines in totals.groupby("client"):
             for measure in ("income", "jobs"):
-                one, other = (own[measure, name] for name in _RUNS)
+                one, other = (lines[measure, name] for name in _RUNS)
                 if (one != other).any():
-                    rounds = own.index.get_level_values("round")[one != other]
+                    rounds = lines.index.get_level_values("round")[one != other]
                     yield _row("client", str(client), measure, one.sum(), other.sum(), rounds)
 
     def sentences(self) -> Iterator[str]:

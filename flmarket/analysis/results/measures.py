@@ -207,8 +207,8 @@ def values(run: "RunResult", measure: Measure) -> Mapping[str, float]:
     """Return a run's values of a measure by service, and the market's; none where the measure does not apply."""
     if not measure.applies(run):
         return {}
-    own = [] if measure.services is None else measure.services(run).tolist()
-    return dict(zip(run.setting.services, own, strict=False)) | {MARKET: measure.market(run)}
+    of_services = [] if measure.services is None else measure.services(run).tolist()
+    return dict(zip(run.setting.services, of_services, strict=False)) | {MARKET: measure.market(run)}
 
 
 def to_target(runs: "Sequence[RunResult]", service: str) -> RoundsToTarget:
@@ -216,6 +216,6 @@ def to_target(runs: "Sequence[RunResult]", service: str) -> RoundsToTarget:
     if service == MARKET:  # runs at several points of a sweep may have different numbers of services
         rounds, reached = zip(*(run.to_target for run in runs), strict=True)
         return RoundsToTarget(np.concatenate(rounds), np.concatenate(reached))
-    found = RoundsToTarget.stack(run.to_target for run in runs)
+    by_service = RoundsToTarget.stack(run.to_target for run in runs)
     m = runs[0].setting.services.index(service)
-    return RoundsToTarget(found.rounds[:, m], found.reached[:, m])
+    return RoundsToTarget(by_service.rounds[:, m], by_service.reached[:, m])

@@ -136,10 +136,10 @@ def estimates(group: SeedGroup, measures: Sequence[Measure]) -> Iterator[Estimat
     setting, policy = group.setting, group.policy
     played = dict(zip(setting.services, group.runs[0].policies, strict=True)) | {MARKET: policy}
     for measure in measures:
-        for service, own in group.scores[measure.name].items():
-            interval = mean_interval([*own.values()]).within(*measure.limits)
+        for service, by_seed in group.scores[measure.name].items():
+            interval = mean_interval([*by_seed.values()]).within(*measure.limits)
             met = to_target(group.runs, service) if measure is ROUNDS_TO_TARGET else None
-            seeds = len(own)
+            seeds = len(by_seed)
             yield Estimate(setting, policy, service, played[service], measure, seeds, interval, met, group.left_out)
 
 
@@ -149,12 +149,12 @@ def differences(
     """Yield how runs differ from those of the baseline, or of the first point, over the seeds that both have."""
     setting, policy = group.setting, group.policy
     for measure in measures:
-        own, other = group.scores[measure.name], base.scores[measure.name]
-        for service in own if only is None else [only]:
-            seeds = sorted(own.get(service, {}).keys() & other.get(service, {}).keys())
+        of_group, of_base = group.scores[measure.name], base.scores[measure.name]
+        for service in of_group if only is None else [only]:
+            seeds = sorted(of_group.get(service, {}).keys() & of_base.get(service, {}).keys())
             if not seeds:
                 continue
-            first, second = (np.array([scores[service][seed] for seed in seeds]) for scores in (own, other))
+            first, second = (np.array([scores[service][seed] for seed in seeds]) for scores in (of_group, of_base))
             lowest, highest = measure.limits
             interval = paired_interval(first, second).within(lowest - highest, highest - lowest)
             improvement, bound = None, ""
@@ -179,22 +179,22 @@ def main_effects(groups: Sequence[SeedGroup], measures: Sequence[Measure]) -> It
     for key, (first, *further) in varied.items() if len(varied) > 1 else ():
         for points in further:
             if shared := points.keys() & first.keys():
-                own, base = (
+                changed, base = (
                     _averaged([side[others] for others in side if others in shared]) for side in (points, first)
                 )
-                before, value = ({key: side.setting.sweep[key]} for side in (base, own))
+                before, value = ({key: side.setting.sweep[key]} for side in (base, changed))
                 label = f"{values_text(before)} to {values_text(value).removeprefix(f'{key}=')}"
-                setting = replace(own.setting, sweep=value, label=label)
-                yield from (replace(it, setting=setting) for it in differences(own, base, measures, MARKET))
+                setting = replace(changed.setting, sweep=value, label=label)
+                yield from (replace(it, setting=setting) for it in differences(changed, base, measures, MARKET))
 
 
 def _averaged(groups: Sequence[SeedGroup]) -> SeedGroup:
     """Return groups as one, whose scores of the market are means over them, of the seeds that all of them have."""
     scores: dict[str, dict[str, dict[int, float]]] = {}
     for measure in groups[0].scores:
-        found = [group.scores[measure].get(MARKET, {}) for group in groups]
-        seeds = set(found[0]).intersection(*found)
-        scores[measure] = {MARKET: {seed: float(np.mean([own[seed] for own in found])) for seed in seeds}}
+        of_groups = [group.scores[measure].get(MARKET, {}) for group in groups]
+        seeds = set(of_groups[0]).intersection(*of_groups)
+        scores[measure] = {MARKET: {seed: float(np.mean([of_group[seed] for of_group in of_groups])) for seed in seeds}}
     return SeedGroup([run for group in groups for run in group.runs], scores)
 
 
@@ -218,9 +218,9 @@ def make_report(
         baseline = PolicyChoice.parse(baseline).label
     left_out = Counter((run.folder, run.path.parent.name) for run in map(RunDirectory, unfinished))
     groups = {
-        (folder, policy): SeedGroup.of(own, measures, left_out[folder, policy])
+        (folder, policy): SeedGroup.of(of_policy, measures, left_out[folder, policy])
         for folder, members in by_setting(runs).items()
-        for policy, own in by_policy(members).items()
+        for policy, of_policy in by_policy(members).items()
     }
     known = sorted({group.policy for group in groups.values()})
     if baseline is not None and baseline not in known:
@@ -249,8 +249,8 @@ def make_report(
 
 def _corrected(tables: Iterable[Sequence[Difference]]) -> list[Difference]:
     """Return the differences of tables with their p-values adjusted within each."""
-    found = []
+    corrected = []
     for table in tables:
         judged = [row.interval.p if row.measure.better else nan for row in table]  # the others are not shown
-        found += [replace(row, adjusted=adjusted) for row, adjusted in zip(table, holm(judged), strict=True)]
-    return found
+        corrected += [replace(row, adjusted=adjusted) for row, adjusted in zip(table, holm(judged), strict=True)]
+    return corrected

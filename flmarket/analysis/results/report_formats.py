@@ -70,13 +70,13 @@ def csv_text(report: Report) -> str:
     ``bound`` and ``difference_bound`` mark rounds to target that are not what they say, as some runs never met it;
     ``left_out`` counts the runs of the policy that have no results.
     """
-    found = {_key(row): row for row in report.differences}
+    against_baseline = {_key(row): row for row in report.differences}
     lines: list[list[object]] = []
     for row in report.estimates:
         sweep = "; ".join(values_text({key: value}) for key, value in row.setting.differing.items())
         line = [row.setting.folder.name, sweep, row.policy, row.service, row.played, row.measure.name, row.seeds]
         line += [row.interval.estimate, row.interval.low, row.interval.high, _bound(row)]
-        if difference := found.get(_key(row)):
+        if difference := against_baseline.get(_key(row)):
             interval = difference.interval
             line += [report.baseline, difference.seeds, interval.estimate, interval.low, interval.high]
             line += [difference.bound, difference.improvement, interval.p, difference.adjusted]
@@ -119,8 +119,8 @@ def html_page(
         if part.answers:
             if not part.setting:
                 first += [_figure(*folded.pop(name)) for name in list(folded) if "-sweep-" in name]
-            found = "".join(f"<li>{html.escape(text)}</li>" for text in part.answers)
-            first.append(f"<ul>{found}</ul>")
+            sentences = "".join(f"<li>{html.escape(text)}</li>" for text in part.answers)
+            first.append(f"<ul>{sentences}</ul>")
             first += legend
             legend = []
         first += _tables(part)

@@ -77,16 +77,16 @@ def introduction(report: Report) -> list[str]:
 
 def tables(report: Report) -> Iterator[Part]:
     """Yield the tables that are shown, the first one of a sweep or scenario with its heading."""
-    begun, label, found = None, "", False
+    begun, label, any_shown = None, "", False
     for part in _tables(report):
         if part.heading:
             begun, label = part, part.heading
         if not report.shown or any(it.casefold() in f"{label}: {part.table.title}".casefold() for it in report.shown):
             if begun is not None:
                 part = replace(part, setting=begun.setting, heading=begun.heading, answers=begun.answers)
-            begun, found = None, True
+            begun, any_shown = None, True
             yield part
-    if report.shown and not found:
+    if report.shown and not any_shown:
         titles = dict.fromkeys(part.table.title for part in _tables(report))
         raise InputError(f"{', '.join(report.shown)}: no table is called so; choose from {'; '.join(titles)}")
 
@@ -102,12 +102,12 @@ def _tables(report: Report) -> Iterator[Part]:
         differences = [row for row in report.differences if row.setting.folder == setting.folder and row.measure.better]
         differences.sort(key=lambda row: order[row.policy])
         for service in dict.fromkeys([MARKET, *(row.service for row in estimates)]):
-            own = [row for row in estimates if row.service == service]
+            of_service = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            part = _part(title, own, report.measures, report.by)
+            part = _part(title, of_service, report.measures, report.by)
             if service == MARKET:
-                found = list(sentences(report, setting))
-                part = replace(part, setting=setting, heading=setting.label, answers=found)
+                answers = list(sentences(report, setting))
+                part = replace(part, setting=setting, heading=setting.label, answers=answers)
             yield part
             if against := [row for row in differences if row.service == service]:
                 yield _part(f"{title}, against {report.baseline}", against, report.measures, report.by)
@@ -118,7 +118,7 @@ def _sweeps(report: Report) -> Iterator[Part]:
     for name in dict.fromkeys(row.setting.family for row in report.points):
         sweep = [row for row in report.points if row.setting.family == name]
         effects = [row for row in report.effects if row.setting.family == name]
-        heading, found = f"Sweep of {name}", [*sweep_sentences(report, sweep), *effect_sentences(effects)]
+        heading, answers = f"Sweep of {name}", [*sweep_sentences(report, sweep), *effect_sentences(effects)]
         for policy, points in groupby(sweep, key=lambda row: row.policy):
             title = f"Sweep of {name}, {report.by} {policy}: whole market"
             means = [
@@ -127,13 +127,13 @@ def _sweeps(report: Report) -> Iterator[Part]:
                 if (row.setting.family, row.policy, row.service) == (name, policy, MARKET)
             ]
             part = _part(title, means, report.measures, "point", lambda row: row.setting.label)
-            yield replace(part, heading=heading, answers=found)
-            heading, found = "", []
+            yield replace(part, heading=heading, answers=answers)
+            heading, answers = "", []
             against = f"{title}, against the first point"
             yield _part(against, list(points), report.measures, "point", lambda row: row.setting.label)
-            if own := [row for row in effects if row.policy == policy]:
+            if of_policy := [row for row in effects if row.policy == policy]:
                 against = f"{title}, effect of each key, averaged over the others"
-                yield _part(against, own, report.measures, "key", lambda row: row.setting.label)
+                yield _part(against, of_policy, report.measures, "key", lambda row: row.setting.label)
 
 
 def _part(
@@ -163,8 +163,8 @@ def _table(
     for row in rows:
         lines.setdefault(named(row), {})[row.measure.name] = row
     cells = [
-        [label, _seeds(next(iter(own.values()))), *(_cell(own[name]) if name in own else "" for name in columns)]
-        for label, own in lines.items()
+        [label, _seeds(next(iter(line.values()))), *(_cell(line[name]) if name in line else "" for name in columns)]
+        for label, line in lines.items()
     ]
     return TextTable(title, [head, "seeds", *columns], cells)
 
@@ -250,8 +250,8 @@ def effect_sentences(effects: Sequence[Difference]) -> Iterator[str]:
         strongest: dict[str, Difference] = {}
         for row in sorted(rows, key=lambda row: -abs(row.interval.estimate)):
             strongest.setdefault(next(iter(row.setting.sweep)), row)
-        found = (f"{_signed(row)} points from {row.setting.label}" for row in strongest.values())
-        yield f"Averaged over the other keys, {policy}'s AUC changes by {'; by '.join(found)}."
+        changes = (f"{_signed(row)} points from {row.setting.label}" for row in strongest.values())
+        yield f"Averaged over the other keys, {policy}'s AUC changes by {'; by '.join(changes)}."
 
 
 def _is_auc(row: Estimate) -> bool:
@@ -264,12 +264,12 @@ def _point(row: Estimate) -> str:
 
 def ranked(report: Report, setting: RunSetting) -> list[str]:
     """Return the policies of a setting, the one with the highest mean AUC of the market first."""
-    found = {
+    areas = {
         row.policy: row.interval.estimate
         for row in report.estimates
         if _of_market(row, setting) and row.measure.name == AUC
     }
-    return sorted(found, key=lambda policy: -found[policy])
+    return sorted(areas, key=lambda policy: -areas[policy])
 
 
 def _of_market(row: Estimate, setting: RunSetting) -> bool:

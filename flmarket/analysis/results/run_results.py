@@ -52,8 +52,8 @@ class Tables(dict[str, "pd.DataFrame"]):
     def __missing__(self, name: str) -> "pd.DataFrame":
         from flmarket.analysis.log_frames import read_table
 
-        self[name] = found = read_table(self._run, name, self._sizes.get(name))
-        return found
+        self[name] = table = read_table(self._run, name, self._sizes.get(name))
+        return table
 
 
 @dataclass(frozen=True)
@@ -142,13 +142,13 @@ class RunResult:
         table = self.offers if self.truthful else self._known("clients")
         served = table["paid"].notna().to_numpy()
         names = ["service", "client", "paid", *(("bid",) if self.truthful else _INTERESTS)]
-        found = {name: table[name].to_numpy()[served] for name in names}
-        found["paid"] = found["paid"] / MICRO
-        found["profit"] = found["paid"] - found["bid" if self.truthful else "cost"] / MICRO
+        columns = {name: table[name].to_numpy()[served] for name in names}
+        columns["paid"] = columns["paid"] / MICRO
+        columns["profit"] = columns["paid"] - columns["bid" if self.truthful else "cost"] / MICRO
         if not self.truthful:
-            found["missing"] = found["reported_size"] - found["data_size"]
-            found["misreported"] = (found["missing"] != 0) | (found["emd"] != found["reported_emd"])
-        return found
+            columns["missing"] = columns["reported_size"] - columns["data_size"]
+            columns["misreported"] = (columns["missing"] != 0) | (columns["emd"] != columns["reported_emd"])
+        return columns
 
     @property
     def truthful(self) -> bool:
@@ -173,12 +173,12 @@ class RunResult:
 
     def _known(self, name: str) -> "pd.DataFrame":
         """Return a table whose services and clients are the scenario's."""
-        found = self.tables[name]
-        clients, count = found["client"].to_numpy(), self.setting.scenario.clients.count
-        known = set(found["service"].unique()) <= set(self.setting.services)
+        table = self.tables[name]
+        clients, count = table["client"].to_numpy(), self.setting.scenario.clients.count
+        known = set(table["service"].unique()) <= set(self.setting.services)
         if not known or not ((clients >= 0) & (clients < count)).all():
             raise InputError(f"{self.directory.path}: {name}.csv names a service or a client that there is not")
-        return found
+        return table
 
 
 def read(sources: Sources, damaged: Callable[[str], None] | None = None) -> list[RunResult]:
@@ -203,13 +203,13 @@ def read(sources: Sources, damaged: Callable[[str], None] | None = None) -> list
 
 def read_runs(runs: Iterable[RunDirectory]) -> list[RunResult]:
     """Read complete runs, in their order. Offers and clients are read when they are first looked at."""
-    runs, found = list(runs), []
+    runs, results = list(runs), []
     settings = settings_of(runs)
     for run in tracked(runs, "runs read"):
         meta, setting = run.meta(), settings[run.folder]
         rounds = RunReader(run.path).arrays()
-        found.append(RunResult.of(setting, meta["policy"], meta["seed"], run, rounds, Tables(run)))
-    return found
+        results.append(RunResult.of(setting, meta["policy"], meta["seed"], run, rounds, Tables(run)))
+    return results
 
 
 def without_forks(runs: Sequence[RunResult], named: Iterable[Path] = ()) -> list[RunResult]:
@@ -223,7 +223,7 @@ def without_forks(runs: Sequence[RunResult], named: Iterable[Path] = ()) -> list
         return frozenset(it.model_dump_json() for it in run.setting.scenario.interventions)
 
     kept = {path.resolve() for path in named}
-    markets = {folder: market_of(own[0].setting.scenario.model_dump()) for folder, own in by_setting(runs).items()}
+    markets = {it: market_of(first.setting.scenario.model_dump()) for it, (first, *_) in by_setting(runs).items()}
     alike: dict[tuple[object, ...], list[frozenset[str]]] = defaultdict(list)
     for run in runs:
         alike[same(run)].append(changes(run))
@@ -242,29 +242,31 @@ def compared_by(runs: Sequence[RunResult], key: str) -> list[RunResult]:
     several = len(by_policy(runs)) > 1
     settings: dict[Path, RunSetting] = {}
     others: dict[Path, ScenarioValues] = {}
-    found: dict[tuple[Path, str, int], RunResult] = {}
+    compared: dict[tuple[Path, str, int], RunResult] = {}
     for run in runs:
-        own, values = run.setting, flattened(run.setting.scenario.model_dump(mode="json"))
-        chosen = {key: own.sweep[key]} if key in own.sweep else {at: it for at, it in values.items() if covers(key, at)}
+        setting, values = run.setting, flattened(run.setting.scenario.model_dump(mode="json"))
+        chosen = {at: it for at, it in values.items() if covers(key, at)}
+        if key in setting.sweep:
+            chosen = {key: setting.sweep[key]}
         if not chosen:
             meant = did_you_mean(key, list(values))
             raise InputError(f"{run.directory.path}: has no key {key!r} to compare by{meant}")
         label = values_text(chosen).removeprefix(f"{key}=")
-        rest = f"{run.policy} {own.scenario.interventions!r} {rest_of(values, [key])}"
-        folder = Path(f"{own.name}-{hashlib.sha256(rest.encode()).hexdigest()[:8]}")
-        sweep = {at: it for at, it in own.sweep.items() if at != key}
-        family = f"{own.family}, {run.policy}" if several else own.family
-        settings.setdefault(folder, replace(own, folder=folder, sweep=sweep, family=family if sweep else ""))
+        rest = f"{run.policy} {setting.scenario.interventions!r} {rest_of(values, [key])}"
+        folder = Path(f"{setting.name}-{hashlib.sha256(rest.encode()).hexdigest()[:8]}")
+        sweep = {at: it for at, it in setting.sweep.items() if at != key}
+        family = f"{setting.family}, {run.policy}" if several else setting.family
+        settings.setdefault(folder, replace(setting, folder=folder, sweep=sweep, family=family if sweep else ""))
         unlike = {at: it for at, it in values.items() if not covers(key, at)}
         unlike |= {"policies": run.policy} if several else {}
-        others.setdefault(folder, ScenarioValues(own.name, unlike, own.scenario.interventions, sweep))
-        other = found.setdefault((folder, label, run.seed), run)
+        others.setdefault(folder, ScenarioValues(setting.name, unlike, setting.scenario.interventions, sweep))
+        other = compared.setdefault((folder, label, run.seed), run)
         if other is not run:
             raise InputError(f"{run.directory.path} and {other.directory.path} do not differ in {key} alone")
     settings = with_labels(settings, others)
     return [
         replace(run, policy=label, setting=replace(settings[folder], scenario=run.setting.scenario))
-        for (folder, label, _), run in found.items()
+        for (folder, label, _), run in compared.items()
     ]
 
 

@@ -60,30 +60,30 @@ class RunSetting:
     @cached_property
     def reward_at_target(self) -> FloatArray:
         """[M] Omega^target, the highest reward."""
-        found: FloatArray = np.array([service.reward_base for service in self.scenario.services]) ** self.targets
-        return found
+        rewards: FloatArray = np.array([service.reward_base for service in self.scenario.services]) ** self.targets
+        return rewards
 
     @cached_property
     def cores(self) -> IntArray:
         """[N] K in each round."""
-        found = np.full(self.scenario.rounds, self.scenario.clients.cores, dtype=np.int64)
+        cores = np.full(self.scenario.rounds, self.scenario.clients.cores, dtype=np.int64)
         for change in in_order(self.scenario):
             if change.key == CORES:
-                found[change.round - 1 :] = change.value
-        return found
+                cores[change.round - 1 :] = change.value
+        return cores
 
 
 def settings_of(runs: Iterable[RunDirectory]) -> dict[Path, RunSetting]:
     """Return the settings of runs, by the folders of their scenarios, with labels that tell them apart."""
-    found: dict[Path, RunSetting] = {}
+    settings: dict[Path, RunSetting] = {}
     values: dict[Path, ScenarioValues] = {}
     for run in runs:
         folder = run.folder
-        if folder not in found:
+        if folder not in settings:
             meta, scenario = run.meta(), scenario_of(run)
-            found[folder] = RunSetting(scenario, scenario.name, folder, meta["sweep"], meta["point"], meta["sweep"])
+            settings[folder] = RunSetting(scenario, scenario.name, folder, meta["sweep"], meta["point"], meta["sweep"])
             values[folder] = ScenarioValues.of(scenario, meta["policy"], meta["sweep"])
-    return with_labels(_of_families(found, values), values)
+    return with_labels(_of_families(settings, values), values)
 
 
 def rest_of(values: Mapping[str, Any], keys: Iterable[str]) -> str:
@@ -124,8 +124,8 @@ def with_labels(settings: Mapping[Path, RunSetting], values: Mapping[Path, Scena
     names = names_among(values)
     for folder, setting in settings.items():
         among = names[folder]
-        name, told = (setting.name, among.values) if among.alone else (folder.name, setting.sweep)
-        labelled[folder] = replace(setting, differing=among.values, label=_label(name, told, among.changes))
+        name, shown = (setting.name, among.values) if among.alone else (folder.name, setting.sweep)
+        labelled[folder] = replace(setting, differing=among.values, label=_label(name, shown, among.changes))
     counts = Counter(setting.label for setting in labelled.values())
     for folder, setting in labelled.items():
         if counts[setting.label] > 1:

@@ -67,17 +67,17 @@ class KnownData:
 
         Of a user's own files and of unofficial ones, these are looked at.
         """
-        found = {}
+        infos = {}
         for name in dict.fromkeys(service.dataset for service in self.scenario.services):
             recorded = self.meta["data"].get(name)
             with suppress(InputError):
                 if is_path(name) or (recorded and not recorded["official"]):
-                    own = load(name, download=False)
-                    if recorded and recorded["sha256"] == dict(own.digests):
-                        found[name] = own.info
+                    dataset = load(name, download=False)
+                    if recorded and recorded["sha256"] == dict(dataset.digests):
+                        infos[name] = dataset.info
                 elif is_same(self.meta, f"{DATASETS.kind} {name}"):
-                    found[name] = info(name)
-        return found
+                    infos[name] = info(name)
+        return infos
 
     @cached_property
     def labels(self) -> list[int]:
@@ -107,12 +107,12 @@ class KnownData:
 
     def _images(self, size: Callable[[DatasetInfo], int]) -> FloatArray:
         """Return [M] how many images of a part of each data set are looked at, if it is known to be the run's."""
-        found = np.full(len(self.scenario.services), np.nan)
+        counts = np.full(len(self.scenario.services), np.nan)
         for m, service in enumerate(self.scenario.services if backend_of(self.scenario).trains else ()):
             known = self.datasets.get(service.dataset)
             if known is not None:
-                found[m] = min(self.scenario.training.eval_samples or size(known), size(known))
-        return found
+                counts[m] = min(self.scenario.training.eval_samples or size(known), size(known))
+        return counts
 
 
 _OF_THE_RUN = ("places", "all_rounds", "data", "recorded", "behaviour", "population", "other_fits", "_intervals")
@@ -237,8 +237,8 @@ class Logs:
     def rows(self) -> Mapping[str, Rows]:
         """The block's lines of the tables as the rules take them, by name."""
         frames = {"offers": self.offers, "events": self.events, "clients": self.clients}
-        own = {name: Rows.of(name, frame) for name, frame in frames.items() if frame is not None}
-        return {"rounds": self.all_rounds.where(self.lines), **own}
+        block = {name: Rows.of(name, frame) for name, frame in frames.items() if frame is not None}
+        return {"rounds": self.all_rounds.where(self.lines), **block}
 
     @property
     def lines(self) -> slice:
@@ -260,13 +260,13 @@ class Logs:
 
     def order_of(self, rows: Rows) -> IntArray:
         """Return the place among the block's rounds of the round of each row."""
-        found: IntArray = rows["round"] - self.numbers.start
-        return found
+        order: IntArray = rows["round"] - self.numbers.start
+        return order
 
     def places_of(self, rows: Rows) -> IntArray:
         """Return the place among the block's lines of rounds.csv of the round and the service of other rows."""
-        found: IntArray = self.order_of(rows) * len(self.places) + rows["m"]
-        return found
+        places: IntArray = self.order_of(rows) * len(self.places) + rows["m"]
+        return places
 
     @cached_property
     def takes_part(self) -> BoolArray:
@@ -275,8 +275,8 @@ class Logs:
 
     def by_round(self, rows: Rows, value: Callable[[RoundConditions], Any]) -> AnyArray:
         """Return for each row something of the conditions of its round."""
-        found: AnyArray = np.array([value(self.conditions(number)) for number in self.numbers])[self.order_of(rows)]
-        return found
+        of_rows: AnyArray = np.array([value(self.conditions(number)) for number in self.numbers])[self.order_of(rows)]
+        return of_rows
 
     @cached_property
     def data(self) -> KnownData:
@@ -342,16 +342,16 @@ class Logs:
 
         ``held_data_size``, ``held_emd`` and ``cost`` are the truth, whatever clients report.
         """
-        offers, found, lowest = self.rows["offers"], [], []
+        offers, parts, lowest = self.rows["offers"], [], []
         for number, world in self.worlds():
             span, held = self.span_of(number), world.held
             columns = {
                 "data_size": world.data_size, "emd": world.emd, "dqi": world.dqi, "bid": world.bid,
                 "held_data_size": held.data_size, "held_emd": held.emd, "cost": held.cost,
             }  # fmt: skip
-            found.append({name: of[offers["m"][span], offers["client"][span]] for name, of in columns.items()})
+            parts.append({name: of[offers["m"][span], offers["client"][span]] for name, of in columns.items()})
             lowest.append(world.bid.min(axis=1))
-        drawn = {name: np.concatenate([of[name] for of in found]) for name in found[0]}
+        drawn = {name: np.concatenate([of[name] for of in parts]) for name in parts[0]}
         return drawn, np.concatenate(lowest)
 
     def _dqi(self, dataset: str) -> DQIParameters:
@@ -369,7 +369,7 @@ class Logs:
 
         NaN for a run with real training, and where the learning curves here are not those that meta.json records.
         """
-        found = np.full((len(self.numbers), len(self.places)), np.nan)
+        accuracy = np.full((len(self.numbers), len(self.places)), np.nan)
         known = not self.other_fits and all(it.dataset in self.data.datasets for it in self.scenario.services)
         federation = self.before.federation
         if self.numbers.start == 1 and known and not backend_of(self.scenario).trains:
@@ -377,16 +377,16 @@ class Logs:
         for number in self.numbers:
             if federation is None:
                 break
-            made = self.rows["offers"].where(self.span_of(number))
+            offers = self.rows["offers"].where(self.span_of(number))
             try:
-                served = made.where(made["outcome"] == Outcome.SERVED)
+                served = offers.where(offers["outcome"] == Outcome.SERVED)
                 federation.train_round(number, self.jobs(number, served))
             except (LookupError, ValueError, ArithmeticError):  # no data size or EMD of this scenario
                 federation = None
             else:
-                found[number - self.numbers.start] = [federation.accuracy(name) for name in self.places]
+                accuracy[number - self.numbers.start] = [federation.accuracy(name) for name in self.places]
         self.after.federation = federation
-        return found.ravel()
+        return accuracy.ravel()
 
     @cached_property
     def other_fits(self) -> Mapping[str, Fit | None]:
@@ -435,12 +435,12 @@ class Logs:
         fresh = not clients.lasting.persistence and clients.label_mix.dirichlet is None and not self.scenario.data.given
         if not lies and fresh:
             return [TrainingJob(*values) for values in zip(*columns, strict=True)]
-        held, found = self.population.held(number), []
+        held, jobs = self.population.held(number), []
         for name in dict.fromkeys(columns[0]):
-            own = [(client, size) for service, client, size, _ in zip(*columns, strict=True) if service == name]
-            claimed = [size for _, size in own] if lies else None
-            found += held.jobs(name, self.places[name], [client for client, _ in own], claimed)
-        return found
+            pairs = [(client, size) for service, client, size, _ in zip(*columns, strict=True) if service == name]
+            claimed = [size for _, size in pairs] if lies else None
+            jobs += held.jobs(name, self.places[name], [client for client, _ in pairs], claimed)
+        return jobs
 
     def conditions(self, number: int) -> RoundConditions:
         """Return what a round is played under, after the interventions and the spending up to it."""

@@ -93,9 +93,9 @@ def _highest(logs: Logs, offers: Rows, available: IntArray) -> IntArray:
     of_client = offers["round"] * clients + offers["client"]  # a client of one round
     core = np.empty(len(offers), dtype=np.int64)
     for cores in np.unique(available).tolist():
-        own = available == cores
-        columns = offers["m"][own], of_client[own], offers["payment"][own]
-        core[own] = allocate(*columns, cores, lambda of: logs.tie_order(of // clients, of % clients))
+        rows = available == cores
+        columns = offers["m"][rows], of_client[rows], offers["payment"][rows]
+        core[rows] = allocate(*columns, cores, lambda of: logs.tie_order(of // clients, of % clients))
     return core
 
 
@@ -147,10 +147,13 @@ def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> I
     yield from offers.wrong(too_low, "the payment {payment} is below what the platform asks")
     if mechanism.steps > 1:
         yield from _stepped(logs, mechanism, number, asks)
-    found = clearing_of(mechanism, book, number)
-    mechanism.close(book, found)
-    won, served = found.core != NO_CORE, offers["outcome"] == Outcome.SERVED
-    wanted = {"core": np.where(won, found.core, np.nan), "paid": np.where(served & won, found.price, offers["paid"])}
+    cleared = clearing_of(mechanism, book, number)
+    mechanism.close(book, cleared)
+    won, served = cleared.core != NO_CORE, offers["outcome"] == Outcome.SERVED
+    wanted = {
+        "core": np.where(won, cleared.core, np.nan),
+        "paid": np.where(served & won, cleared.price, offers["paid"]),
+    }
     yield from offers.differing(wanted, "the mechanism gives it")
     other = won == (offers["outcome"] == Outcome.OUTBID)
     yield from offers.wrong(other, "is {outcome}, but the mechanism says otherwise")
@@ -165,7 +168,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
     decisions = list(zip(deciding["service"].tolist(), map(int, deciding["amount"].tolist()), strict=True))
     # Offers by their place among the round's: those that a service has still to make, and those that it made.
     waiting = {name: [at for at, of in enumerate(service) if of == name] for name in logs.places}
-    made: dict[str, list[int]] = {name: [] for name in logs.places}
+    offered: dict[str, list[int]] = {name: [] for name in logs.places}
     lost: dict[str, set[int]] = {name: set() for name in logs.places}
     active = [name for name in logs.places if name in dict(decisions)]
     asked, step = active, 0
@@ -180,13 +183,13 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
             left = amount
             while waiting[name] and (left > 0 or payment[waiting[name][0]] == 0):
                 left -= payment[waiting[name][0]]
-                made[name].append(waiting[name].pop(0))
-            held = sum(payment[at] for at in made[name] if client[at] not in lost[name])
+                offered[name].append(waiting[name].pop(0))
+            held = sum(payment[at] for at in offered[name] if client[at] not in lost[name])
             if left or (held > budgets[name] and not mechanism.keeps_budgets):
                 what = f"{name} offers {money(amount)}, which it does not have"
                 yield Finding(f"round {number}: step {step}: {what}")
                 return
-        so_far = np.array([at for name in logs.places for at in made[name]], dtype=np.int64)
+        so_far = np.array([at for name in logs.places for at in offered[name]], dtype=np.int64)
         book = _book(logs, number, asks, offers.where(so_far))
         refused = so_far[clearing_of(mechanism, book, number).core == NO_CORE]
         now_lost: dict[str, set[int]] = {name: set() for name in logs.places}

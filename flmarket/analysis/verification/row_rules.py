@@ -115,13 +115,13 @@ def totals(logs: Logs) -> Iterator[Finding]:
     """Each row of rounds.csv says what the service's offers come to, and they are within its budget (eq. 4)."""
     rounds, offers = logs.rows["rounds"], logs.rows["offers"]
     served = offers.where(offers["outcome"] == Outcome.SERVED)
-    made, works = (np.bincount(logs.places_of(rows), minlength=len(rounds)) for rows in (offers, served))
+    number, works = (np.bincount(logs.places_of(rows), minlength=len(rounds)) for rows in (offers, served))
     wanted = {
         "offered": _each(logs, offers, "payment", sum, 0),
         "spent": _each(logs, served, "paid", math.fsum, 0),
-        "wanted": made,
+        "wanted": number,
         "served": works,
-        "refused": made - works,
+        "refused": number - works,
         "samples": _each(logs, served, "data_size", sum),
         "mean_emd": _each(logs, served, "emd", _mean),
         "mean_dqi": _each(logs, served, "dqi", _mean),
@@ -134,7 +134,7 @@ def totals(logs: Logs) -> Iterator[Finding]:
     paper, budget = logs.by_round(rounds, lambda now: now.paper), rounds["budget"]
     yield from rounds.wrong(paper & (wanted["offered"] > budget), f"what it offers is {_OVER}")
     yield from rounds.wrong(wanted["spent"] > budget, f"what it spends is {_OVER}")
-    absent = ~logs.takes_part & (made > 0)
+    absent = ~logs.takes_part & (number > 0)
     yield from rounds.wrong(absent, "the service is {status}, but offers.csv has offers of it in this round")
 
 
@@ -142,10 +142,10 @@ def _each(
     logs: Logs, offers: Rows, column: str, of: Callable[[Sequence[float]], float], empty: float = np.nan
 ) -> AnyArray:
     """Return a function of the values in each line of rounds.csv, and ``empty`` where it has none."""
-    own: list[list[float]] = [[] for _ in logs.rows["rounds"]["line"]]
+    by_line: list[list[float]] = [[] for _ in logs.rows["rounds"]["line"]]
     for place, value in zip(logs.places_of(offers).tolist(), offers[column].tolist(), strict=True):
-        own[place].append(value)
-    return np.array([of(values) if values else empty for values in own])
+        by_line[place].append(value)
+    return np.array([of(values) if values else empty for values in by_line])
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -161,9 +161,9 @@ def _logged(values: Sequence[float] | FloatArray) -> FloatArray:
     return np.array([float(f"{value:.6f}") for value in values])
 
 
-def _known(exact: FloatArray, found: FloatArray) -> FloatArray:
-    """Return exact values as they are logged, and what was found where they are not known."""
-    return np.where(np.isnan(exact), found, _logged(exact))
+def _known(exact: FloatArray, logged: FloatArray) -> FloatArray:
+    """Return exact values as they are logged, and what the log has where they are not known."""
+    return np.where(np.isnan(exact), logged, _logged(exact))
 
 
 def _of_services(logs: Logs, value: Callable[[Service], float]) -> AnyArray:

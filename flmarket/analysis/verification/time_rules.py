@@ -47,8 +47,8 @@ def timeline(logs: Logs) -> Iterator[Finding]:
     yield from _compared(logs, _events(logs, starts, jobs))
     decisions = _decisions(logs)
     lines, there = logs.places_of(decisions), logs.takes_part
-    sums, made = (np.bincount(lines, of, len(rounds))[there] for of in (decisions["amount"], None))
-    wanted = {"offered": np.where(made > 0, sums, np.nan)}
+    sums, count_of_decisions = (np.bincount(lines, of, len(rounds))[there] for of in (decisions["amount"], None))
+    wanted = {"offered": np.where(count_of_decisions > 0, sums, np.nan)}
     yield from rounds.where(there).differing(wanted, "its decisions come to")
 
 

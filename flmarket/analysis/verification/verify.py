@@ -72,20 +72,20 @@ def _follow(run: RunDirectory, verdict: Verdict) -> None:
     # last, as what is wrong with the values says more
     spelling: Rule = partial(_spelling, run, dict.fromkeys(ALL_TABLES, 0))
     rules = {**RULES, "spelling": spelling}
-    found: dict[str, dict[str, str]] = {name: {} for name in rules}
+    findings: dict[str, dict[str, str]] = {name: {} for name in rules}
     try:
         for logs in Logs.blocks(run, BLOCK):
             for name, rule in rules.items():
-                if not found["shape"] or name in ("shape", "spelling"):
+                if not findings["shape"] or name in ("shape", "spelling"):
                     for finding in rule(logs):
-                        found[name].setdefault(finding.first_of or str(finding), str(finding))
+                        findings[name].setdefault(finding.first_of or str(finding), str(finding))
             verdict.rounds += len(logs.numbers)
             verdict.offers += len(logs.offers)
     except InputError as error:
-        if isinstance(error, BadTableError) or not any(found.values()):  # else what was found says why
+        if isinstance(error, BadTableError) or not any(findings.values()):  # else what was found says why
             raise
-    for name in ("shape", "spelling") if found["shape"] else rules:
-        verdict.problems += found[name].values()
+    for name in ("shape", "spelling") if findings["shape"] else rules:
+        verdict.problems += findings[name].values()
     verdict.paid = int(logs.rounds["spent"].sum())
     verdict.unchecked = [] if verdict.problems else [*logs.unknown(), *not_cleared(logs.scenario)]
 

@@ -31,10 +31,10 @@ def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterat
     spec = logs.conditions(number).scenario.service(service)
     seat, begun = _seat(logs, number, service)
     try:
-        if not issubclass(found := POLICIES.load(spec.policy), Mahdrl | MahdrlPaper):
+        if not issubclass(kind := POLICIES.load(spec.policy), Mahdrl | MahdrlPaper):
             yield f"{service} plays {spec.policy}, which is no trained agent that could be asked what it looked at."
             return
-        if logs.meta.get("agents", {}).get(f"agent/{seat}") != found.agent_digest(spec.checkpoint):
+        if logs.meta.get("agents", {}).get(f"agent/{seat}") != kind.agent_digest(spec.checkpoint):
             yield f"What {spec.policy} looked at is not known: the agent here is not the one of the run."
             return
         policy = create_policy(spec, policy_context(logs.scenario, spec, _curve_of(logs, spec)))
@@ -46,9 +46,9 @@ def looked_at(logs: Logs, number: int, service: str, world: Qualities) -> Iterat
     except InputError as error:
         yield f"What {spec.policy} looked at is not known: {error}."
         return
-    made = logs.offers_of(number, service)
+    offers = logs.offers_of(number, service)
     offer = reasons.offer
-    if [*offer.clients] != [*made["client"]] or [*to_micro(offer.payments)] != [*made["payment"]]:
+    if [*offer.clients] != [*offers["client"]] or [*to_micro(offer.payments)] != [*offers["payment"]]:
         yield f"What {spec.policy} looked at is not known: from what it saw, it would decide otherwise here."
         return
     yield from _words(spec.policy, seen, reasons, lots=isinstance(policy, Mahdrl) and policy.draws_lots)
@@ -70,12 +70,12 @@ def _curve_of(logs: Logs, service: Service) -> Curve | None:
 
 def _seat(logs: Logs, number: int, service: str) -> tuple[str, int]:
     """Return the seat of the service in a round, and when its policy began: ``mnist``, or ``mnist@30`` since 30."""
-    found = service, 1
+    newest = service, 1
     for seat, _ in services_over_time(logs.scenario):
         name, _, begun = seat.rpartition("@")
         if name == service and begun.isdigit() and int(begun) <= number:
-            found = seat, int(begun)
-    return found
+            newest = seat, int(begun)
+    return newest
 
 
 def _remind(policy: Mahdrl, logs: Logs, number: int, service: str, begun: int) -> None:
@@ -96,8 +96,8 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
     absent = (Status.LEFT, Status.WAITING)
     shown = {m for name, m in logs.places.items() if rows.loc[name, "status"] not in absent}
     total = now.scenario.service(service).total_budget
-    own = (logs.rounds["service"] == service) & (logs.rounds["round"] < number)
-    accuracy = np.where(np.isnan(logs.exact_accuracy), logs.rounds["accuracy"], logs.exact_accuracy)[own]
+    earlier = (logs.rounds["service"] == service) & (logs.rounds["round"] < number)
+    accuracy = np.where(np.isnan(logs.exact_accuracy), logs.rounds["accuracy"], logs.exact_accuracy)[earlier]
     view = PublicView(
         round=number,
         rounds=scenario.rounds,
@@ -113,7 +113,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
     return view.of(
         logs.places[service],
         budget=int(rows.loc[service, "budget"]),
-        total_left=None if total is None else int(to_micro(total) - logs.rounds["spent"][own].sum()),
+        total_left=None if total is None else int(to_micro(total) - logs.rounds["spent"][earlier].sum()),
         accuracy=float(accuracy[-1]) if accuracy.size else 0.0,  # agents do not look at that of the first round
         target_accuracy=float(rows.loc[service, "target_accuracy"]),
     )

@@ -122,14 +122,14 @@ class Bounds:
     @classmethod
     def read(cls, runs: Sequence[RunResult]) -> "Bounds":
         """Work out the bounds of runs. It takes some time: see docs/bounds.md."""
-        found = {}
+        by_path = {}
         for run in tracked(sorted(runs, key=lambda run: (str(run.setting.folder), run.seed)), "runs bounded"):
             path = run.directory.path
             try:
-                found[path] = run_bounds(Logs.read_whole(run.directory))
+                by_path[path] = run_bounds(Logs.read_whole(run.directory))
             except InputError as error:
                 raise InputError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
-        return cls(found)
+        return cls(by_path)
 
     @property
     def measures(self) -> tuple[Measure, ...]:
@@ -173,18 +173,18 @@ class Bounds:
 
     def left_out(self, runs: Sequence[RunResult]) -> list[str]:
         """Return one line for each scenario for which hindsight is not worked out."""
-        found = {run.setting.label: why for run in runs if (why := self._run(run).why_not)}
+        whys = {run.setting.label: why for run in runs if (why := self._run(run).why_not)}
         return [
-            f"{label}: no hindsight share and no regret: they are worked out for {why}." for label, why in found.items()
+            f"{label}: no hindsight share and no regret: they are worked out for {why}." for label, why in whys.items()
         ]
 
     def table(self, runs: Sequence[RunResult]) -> pd.DataFrame:
         """Return a line for each run, round and service that took part; NaN where hindsight is not worked out."""
         frames = []
         for run in runs:
-            found = self._run(run)
-            rounds, services = np.nonzero(found.active)
-            columns = {"realised": found.realised, "best": found.best, "regret": found.regret}
+            bounds = self._run(run)
+            rounds, services = np.nonzero(bounds.active)
+            columns = {"realised": bounds.realised, "best": bounds.best, "regret": bounds.regret}
             values = {name: value[rounds, services] for name, value in columns.items()}
             front = {"scenario": run.setting.label, "policy": run.policy, "seed": run.seed}
             places = {"round": rounds + 1, "service": np.array(run.setting.services)[services]}

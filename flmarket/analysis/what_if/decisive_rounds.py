@@ -26,18 +26,18 @@ def decisive(run: RunResult) -> list[Decisive]:
     service the one in which most of the money that it offered was not spent.
     """
     services, last = run.setting.services, len(run["spent"])
-    found = [
+    rounds = [
         Decisive(number, f"{services[m]} reaches its target and leaves", m)
         for m, number in enumerate(run.exits)
         if number is not None
     ]
     for change in run.setting.scenario.interventions:
         if change.round <= last:
-            found.append(Decisive(change.round, f"intervention: {change.key} = {value_text(change.value)}"))
+            rounds.append(Decisive(change.round, f"intervention: {change.key} = {value_text(change.value)}"))
     wasted = np.rint(MICRO * run.wasted).astype(np.int64)
     for m, place in enumerate(wasted.argmax(axis=0).tolist()):
         if money := int(wasted[place, m]):
             refused, wanted = (int(run[name][place, m]) for name in ("refused", "wanted"))
             words = f"worst round of {services[m]}: {refused} of {wanted} offers refused, {cash(money)} not spent"
-            found.append(Decisive(place + 1, words, m))
-    return sorted(found, key=lambda event: event.round)
+            rounds.append(Decisive(place + 1, words, m))
+    return sorted(rounds, key=lambda event: event.round)

@@ -89,10 +89,10 @@ class Explanation:
     def table(self) -> pd.DataFrame:
         """Return a line for each client; money in units."""
         best = self.possible() if self._now.paper else None
-        own = self._own.set_index("client")
+        offers = self._own.set_index("client")
         table = pd.DataFrame({"bid": self._world.bid[self._m] / MICRO, "dqi": self._world.dqi[self._m]})
         table.index.name = "client"
-        table["payment"], table["paid"], table["outcome"] = own["payment"] / MICRO, own["paid"] / MICRO, own["outcome"]
+        table[["payment", "paid"]], table["outcome"] = offers[["payment", "paid"]] / MICRO, offers["outcome"]
         table["critical_price"] = None if best is None else best.prices / MICRO
         table["in_best_set"] = None if best is None else table.index.isin(best.clients).astype(int)
         table["why"] = pd.Series({row.client: self.why(row) for row in self._own.itertuples()}, dtype=str)
@@ -123,9 +123,9 @@ def best_set(
 
 def _offers_by(offers: Rows, *without: str | None) -> list[list[tuple[int, Micro]]]:
     """Return the clients and the payments that services offered in a round, but for some services."""
-    found: dict[str, list[tuple[int, Micro]]] = {}
+    by_service: dict[str, list[tuple[int, Micro]]] = {}
     columns = (offers[name].tolist() for name in ("service", "client", "payment"))
     for service, client, payment in zip(*columns, strict=True):
         if service not in without:
-            found.setdefault(service, []).append((client, payment))
-    return list(found.values())
+            by_service.setdefault(service, []).append((client, payment))
+    return list(by_service.values())

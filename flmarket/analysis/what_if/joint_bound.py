@@ -58,10 +58,10 @@ def joint_bound(
     service, client = np.divmod(of, worth.shape[1])
     if len(of) <= LARGEST and (best := _by_knapsacks(worth, bids, budgets, cores)) is not None:
         return Bound(best, exact=True)
-    found = _Program(worth.ravel()[of], bids.ravel()[of], service, client, budgets, cores)
-    if len(of) <= LARGEST and (chosen := found.solve()) is not None:
+    program = _Program(worth.ravel()[of], bids.ravel()[of], service, client, budgets, cores)
+    if len(of) <= LARGEST and (chosen := program.solve()) is not None:
         return Bound(rounded(fsum(worth.ravel()[of][chosen].tolist())), exact=True)
-    return Bound(rounded(found.relaxed()), exact=False)
+    return Bound(rounded(program.relaxed()), exact=False)
 
 
 def _by_knapsacks(worth: FloatArray, bids: MicroArray, budgets: MicroArray, cores: int) -> float | None:
@@ -88,9 +88,9 @@ def _by_knapsacks(worth: FloatArray, bids: MicroArray, budgets: MicroArray, core
         sets = [best(m, without)[1] for m, without in enumerate(branch)]
         crowded = np.flatnonzero(np.bincount(np.concatenate(sets), minlength=worth.shape[1]) > cores)
         if not len(crowded):
-            return rounded(fsum(worth[m][c] for m, own in enumerate(sets) for c in own.tolist()))
+            return rounded(fsum(worth[m][c] for m, taken in enumerate(sets) for c in taken.tolist()))
         client = int(crowded[0])
-        for m in (m for m, own in enumerate(sets) if client in own):
+        for m in (m for m, taken in enumerate(sets) if client in taken):
             further = (*branch[:m], branch[m] | {client}, *branch[m + 1 :])
             if further not in seen:
                 seen.add(further)
@@ -123,9 +123,9 @@ class _Program:
         unit = np.full(len(self.budgets), float(MICRO))
         budgets = (self.budgets + 0.4) / MICRO
         for m in np.unique(self.service):
-            own = self.bids[self.service == m]
-            step = int(np.gcd.reduce(own))
-            if step and own.max() <= WHOLE * step:
+            bids = self.bids[self.service == m]
+            step = int(np.gcd.reduce(bids))
+            if step and bids.max() <= WHOLE * step:
                 unit[m], budgets[m] = step, self.budgets[m] // step
         by_service = csr_array((self.bids / unit[self.service], (self.service, np.arange(n))), shape=shape)
         most = np.concatenate([np.full(by_client.shape[0], float(self.cores)), budgets])
@@ -139,13 +139,13 @@ class _Program:
         rows, most = self._limits()
         limits = [LinearConstraint(rows, ub=most)]
         for _ in range(CUTS):
-            found = milp(
+            solution = milp(
                 -self.worth * scale, constraints=limits, integrality=np.ones(n), bounds=Bounds(0, 1),
                 options={"mip_rel_gap": 0.0, "node_limit": NODES, "presolve": False},  # presolved, HiGHS may print
             )  # fmt: skip
-            if found.status != 0:
+            if solution.status != 0:
                 return None
-            chosen = np.asarray(found.x) > 0.5
+            chosen = np.asarray(solution.x) > 0.5
             over = overspent(self.service, self.bids, self.budgets, chosen)
             cuts = [LinearConstraint(row[None, :], ub=reach) for row, reach in over]
             if not cuts:
@@ -163,7 +163,9 @@ class _Program:
 
         rows, most = self._limits()
         scale = _SCALE / self.worth.max()
-        found = linprog(-self.worth * scale, A_ub=rows, b_ub=most, bounds=(0, 1), method="highs")
-        prices = np.zeros(len(most)) if found.status != 0 else np.maximum(-np.asarray(found.ineqlin.marginals), 0.0)
+        relaxed = linprog(-self.worth * scale, A_ub=rows, b_ub=most, bounds=(0, 1), method="highs")
+        prices = np.zeros(len(most))
+        if relaxed.status == 0:
+            prices = np.maximum(-np.asarray(relaxed.ineqlin.marginals), 0.0)
         left = np.maximum(self.worth - rows.T @ prices / scale, 0.0)
         return fsum((most * prices / scale).tolist()) + fsum(left.tolist())

@@ -49,9 +49,9 @@ def prices_of(
 ) -> MicroArray:
     """Return [C] what wins each client for sure, micro-units."""
     offers = [
-        Offer(np.array([client for client, _ in made]), np.array([payment / MICRO for _, payment in made]))
-        for made in rivals
-        if made
+        Offer(np.array([client for client, _ in pairs]), np.array([payment / MICRO for _, payment in pairs]))
+        for pairs in rivals
+        if pairs
     ]
     return critical_prices(bids, offers, cores)
 

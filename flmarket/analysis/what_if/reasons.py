@@ -14,10 +14,10 @@ def holders(offers: Iterable[Any]) -> Mapping[int, Sequence[Any]]:
 
     That one is what offers that were outbid had to beat. Offers are records, or lines of a data frame.
     """
-    found = defaultdict(list)
+    by_client = defaultdict(list)
     for offer in sorted((it for it in offers if it.core is not None and it.core == it.core), key=lambda it: it.core):
-        found[offer.client].append(offer)
-    return found
+        by_client[offer.client].append(offer)
+    return by_client
 
 
 def not_served(

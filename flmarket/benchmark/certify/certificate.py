@@ -69,13 +69,13 @@ class Certificate:
         for side in SIDES:
             parties, gaining = counted(len(self.attacked[side]), side[:-1]), self.gaining(side)
             if not gaining:
-                found = f"{parties} attacked {self.plan.scope}; all data sets have {IMAGES:,} images"
-                yield f"truthfulness of {side}", "no gain found", found
+                sentence = f"{parties} attacked {self.plan.scope}; all data sets have {IMAGES:,} images"
+                yield f"truthfulness of {side}", "no gain found", sentence
                 continue
             best = gaining[0]
             share = f"{best.amount / best.truthful:.0%} more" if best.truthful > 0 else "from nothing"
-            found = f"{len(gaining):,} of {parties} gain; the largest gain is {text(best.amount)} ({share})"
-            yield f"truthfulness of {side}", "fails", found
+            sentence = f"{len(gaining):,} of {parties} gain; the largest gain is {text(best.amount)} ({share})"
+            yield f"truthfulness of {side}", "fails", sentence
 
 
 def certify(plan: AttackPlan) -> Certificate:

@@ -103,25 +103,25 @@ class _Search:
             for place in dice.order(len(report)):
                 for amount in self._candidates(report, place, step, dice):
                     changed = (*report[:place], amount, *report[place + 1 :])
-                    if (found := self.worth(changed)) > worth:
-                        report, worth, better = changed, found, True
+                    if (value := self.worth(changed)) > worth:
+                        report, worth, better = changed, value, True
             if not better:
                 step //= 4
 
     def random(self, dice: Dice) -> Report:
         """Return a start: some amounts true, some scaled, some at a turning point, some anything."""
-        found = []
+        report = []
         for truth, turning in zip(self.truth, self._turning, strict=True):
             match dice.below(4):
                 case 0:
-                    found.append(truth)
+                    report.append(truth)
                 case 1:
-                    found.append(self._rounded(round(truth * (0.4 + 1.2 * dice.uniform()))))
+                    report.append(self._rounded(round(truth * (0.4 + 1.2 * dice.uniform()))))
                 case 2:
-                    found.append(turning[dice.below(len(turning))])
+                    report.append(turning[dice.below(len(turning))])
                 case _:
-                    found.append(self._anything(dice))
-        return tuple(found)
+                    report.append(self._anything(dice))
+        return tuple(report)
 
     def _candidates(self, report: Report, place: int, step: Micro, dice: Dice) -> Iterator[Micro]:
         now = report[place]
@@ -148,5 +148,5 @@ class _Search:
                 yield [0, cost, *(rival + by for rival in rivals for by in (-1, 0, 1))]
             else:
                 worth = market.values[:, self._party].tolist()
-                own = worth[place]
-                yield [MOST_BID, LEAST_BID, own, *worth, own - TICK, *(value + TICK for value in worth)]
+                truth = worth[place]
+                yield [MOST_BID, LEAST_BID, truth, *worth, truth - TICK, *(value + TICK for value in worth)]

@@ -170,14 +170,14 @@ def _layout(market: SampledMarket, costs: MicroArray, asked: MicroArray) -> tupl
         places = draw_pairs(key, np.array(1), services, clients, sizes * emds) % emds
         bids: dict[int, tuple[Micro, Micro]] = {}
         if all(bids.setdefault(place, bid) == bid for place, bid in zip(places.ravel().tolist(), wanted, strict=True)):
-            found = [bids.get(place, (MOST_BID, MOST_BID)) for place in range(emds)]
-            return sizes, [[round((MOST_BID - it[run]) // TICK * EMD_OF_TICK, 4) for it in found] for run in (0, 1)]
+            placed = [bids.get(place, (MOST_BID, MOST_BID)) for place in range(emds)]
+            return sizes, [[round((MOST_BID - it[run]) // TICK * EMD_OF_TICK, 4) for it in placed] for run in (0, 1)]
     raise NoScenarioError(f"no list of {LONGEST} EMDs gives every client its bids")
 
 
 def _replayed(scenario: str, gain: Gain) -> list[Micro]:
     """Return what the party has of each run of a scenario, by the same truth."""
-    found = []
+    profits = []
     for point in points(parse(scenario, "witness")):
         setup = build(point.scenario, gain.market.seed, Shelf())
         report = play_round(setup.market, setup.policies)
@@ -188,8 +188,8 @@ def _replayed(scenario: str, gain: Gain) -> list[Micro]:
             if offer.paid is not None and gain.party == (m if gain.side == "services" else offer.client):
                 worth = int(gain.market.values[m, offer.client]) - offer.paid
                 has += worth if gain.side == "services" else offer.paid - int(gain.market.costs[m, offer.client])
-        found.append(has)
-    return found
+        profits.append(has)
+    return profits
 
 
 def _short(amount: Micro) -> str:

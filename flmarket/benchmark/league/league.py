@@ -97,11 +97,11 @@ class League:
 
     def identity(self, shelf: Shelf) -> dict[str, str]:
         """Return what the results of games depend on, as digests: of the market, and of each policy by its label."""
-        found = {"flmarket": versions()["flmarket"], "market": digest(self.scenario, shelf.digests(self.scenario))}
+        digests = {"flmarket": versions()["flmarket"], "market": digest(self.scenario, shelf.digests(self.scenario))}
         for label, scenario in self.played.items():
             made_of = {"plugins": plugins_of(scenario), "agents": agents_of(scenario)}
-            found[f"policy {label}"] = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
-        return found
+            digests[f"policy {label}"] = hashlib.sha256(json.dumps(made_of, sort_keys=True).encode()).hexdigest()[:16]
+        return digests
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,13 +125,13 @@ class Standing:
     @classmethod
     def of(cls, league: League, auc: Mapping[Game, float]) -> "Standing":
         """Return what came of games, given the AUC of each."""
-        found = payoffs(league, auc)
+        matrix = payoffs(league, auc)
         cells = {
-            (a, b): Cell(mean_interval(found[:, i, j]), paired_interval(found[:, i, j], found[:, j, j]))
+            (a, b): Cell(mean_interval(matrix[:, i, j]), paired_interval(matrix[:, i, j], matrix[:, j, j]))
             for j, b in enumerate(league.policies)
             for i, a in enumerate(league.policies)
         }
-        return cls(league, cells, rate(league.policies, found), cycle(league.policies, found))
+        return cls(league, cells, rate(league.policies, matrix), cycle(league.policies, matrix))
 
     @cached_property
     def adjusted(self) -> dict[tuple[str, str], float]:

@@ -41,18 +41,18 @@ def rate(
     if seeds > 1:
         drawn = stream(0, "league", "resamples").integers(seeds, size=(RESAMPLES, seeds))
         stays = np.mean([support(games[chosen].mean(axis=0)) for chosen in drawn], axis=0)
-    found = [
+    ratings = [
         Rating(policy, float(share[i]), mean_interval(values[:, i]), float(stays[i]))
         for i, policy in enumerate(policies)
     ]
-    return sorted(found, key=lambda it: -it.rating.estimate)
+    return sorted(ratings, key=lambda it: -it.rating.estimate)
 
 
 def cycle(policies: Sequence[str], payoffs: FloatArray) -> tuple[tuple[str, str, str], Interval] | None:
     """Return three policies of which each beats the next, and the last one the first; None if there are none."""
     games = payoffs - np.swapaxes(payoffs, 1, 2)
-    found = {(i, j): mean_interval(games[:, i, j]) for i, j in permutations(range(len(policies)), 2)}
-    beats = {pair: margin for pair, margin in found.items() if margin.low > 0}
+    margins = {(i, j): mean_interval(games[:, i, j]) for i, j in permutations(range(len(policies)), 2)}
+    beats = {pair: margin for pair, margin in margins.items() if margin.low > 0}
     circles = {
         (i, j, k): min((beats[i, j], beats[j, k], beats[k, i]), key=lambda it: it.low)
         for i, j, k in permutations(range(len(policies)), 3)
@@ -66,8 +66,8 @@ def cycle(policies: Sequence[str], payoffs: FloatArray) -> tuple[tuple[str, str,
 
 def support(game: FloatArray) -> BoolArray:
     """Return which policies have a part in some equilibrium of a symmetric zero-sum game, [n]."""
-    found, slack, _ = _complementary(game)
-    part: BoolArray = found > slack
+    share, slack, _ = _complementary(game)
+    part: BoolArray = share > slack
     return part
 
 
@@ -99,10 +99,10 @@ def equilibrium(
     bounds = [(0.0, None)] * len(game)
     tight = {"ftol": 1e-16, "gtol": 1e-10, "maxiter": 20_000, "maxfun": 40_000}
     solved = minimize(dual, start, jac=True, method="L-BFGS-B", bounds=bounds, options=tight)
-    found = np.zeros(len(game))
-    found[part] = softmax(-(solved.x @ among))
+    share = np.zeros(len(game))
+    share[part] = softmax(-(solved.x @ among))
     # Where the dual has not converged, the program's equilibrium is one, if not that of the highest entropy.
-    return found if (scaled @ found).max() <= _TOLERANCE else first
+    return share if (scaled @ share).max() <= _TOLERANCE else first
 
 
 _TOLERANCE = 1e-5  # how far above 0 a policy may be against an equilibrium, in parts of the largest payoff

@@ -57,22 +57,22 @@ class Record:
             try:
                 text = self._games.read_text(encoding="utf-8") if self._games.exists() else ""
                 whole = StringIO(text[: text.rfind("\n") + 1])  # a killed process may have left half a line
-                found = {
+                games = {
                     Game(row["visitor"], row["resident"], row["seat"], int(row["seed"])): float(row["auc"])
                     for row in csv.DictReader(whole)
                 }
             except (OSError, ValueError, LookupError, TypeError) as error:
                 raise InputError(f"{self._games}: cannot be read as the games of a league; {ELSEWHERE}") from error
-            write_rows(self._games, COLUMNS, ((*game, found[game]) for game in sorted(found)))
-        return found
+            write_rows(self._games, COLUMNS, ((*game, games[game]) for game in sorted(games)))
+        return games
 
     def has(self, game: Game) -> bool:
         return all(line in self.auc for line in self._lines(game))
 
     def add(self, game: Game, auc: Sequence[float]) -> None:
         """Keep the AUC [M] of all services in a game."""
-        found = dict(zip(self._services, auc, strict=True))
-        lines = {line: found[line.seat] for line in self._lines(game) if line not in self.auc}
+        by_seat = dict(zip(self._services, auc, strict=True))
+        lines = {line: by_seat[line.seat] for line in self._lines(game) if line not in self.auc}
         self.auc |= lines
         try:
             with alone_in(self._folder), self._games.open("a", encoding="utf-8") as file:
@@ -102,5 +102,5 @@ def play_league(
 
 def _play(league: League, workers: int, game: Game) -> list[float]:
     """Return the AUC [M] of all services in a game."""
-    found = evaluate(league.factory(Shelf(), workers=workers), {game.visitor: league.entrant(game)}, [game.seed])
-    return list(found.auc()[0, 0].tolist())
+    results = evaluate(league.factory(Shelf(), workers=workers), {game.visitor: league.entrant(game)}, [game.seed])
+    return list(results.auc()[0, 0].tolist())

@@ -117,8 +117,8 @@ def write(standing: Standing, folder: Path) -> list[Path]:
 
 
 def _columns(name: str, interval: Interval) -> dict[str, float]:
-    found = {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
-    return {key: round(value, 9) for key, value in found.items()}
+    columns = {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
+    return {key: round(value, 9) for key, value in columns.items()}
 
 
 _CELL, _ROW, _RATINGS, _BAR = 0.54, 0.3, 1.8, 0.12

@@ -35,9 +35,9 @@ def leaderboard(standings: Sequence[SuiteStanding], title: str = "Leaderboard") 
 
 def markets(standings: Sequence[SuiteStanding], mode: str) -> TextTable:
     """Return the score of each method in each market."""
-    cells = [{it.market.name: f"{it.scores.mean():z.2f}" for it in found.chosen(mode)} for found in standings]
-    played = dict.fromkeys(market for own in cells for market in own)
-    rows = [[market, *(own.get(market, "") for own in cells)] for market in played]
+    cells = [{it.market.name: f"{it.scores.mean():z.2f}" for it in standing.chosen(mode)} for standing in standings]
+    played = dict.fromkeys(market for scores in cells for market in scores)
+    rows = [[market, *(scores.get(market, "") for scores in cells)] for market in played]
     return TextTable(f"Scores as {mode}s", ["market", *map(name, standings)], rows)
 
 

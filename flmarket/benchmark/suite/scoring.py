@@ -91,7 +91,8 @@ def standings(
         return standing.missing, float("inf") if score is None else -score.estimate
 
     chosen = frozenset(suite.cells() if cells is None else cells)
-    return sorted((_standing(method, own, suite, chosen) for method, own in by_method(submissions).items()), key=place)
+    methods = by_method(submissions)
+    return sorted((_standing(name, methods[name], suite, chosen) for name in methods), key=place)
 
 
 def by_method(submissions: Iterable[Submission]) -> dict[str, list[Submission]]:
@@ -99,11 +100,11 @@ def by_method(submissions: Iterable[Submission]) -> dict[str, list[Submission]]:
     methods: dict[str, list[Submission]] = {}
     for submission in submissions:
         methods.setdefault(submission.method, []).append(submission)
-    for method, own in methods.items():
-        agents = {it.agent for it in own}
-        if len(own) > 1 and (None in agents or len(agents) < len(own)):
+    for method, submitted in methods.items():
+        agents = {it.agent for it in submitted}
+        if len(submitted) > 1 and (None in agents or len(agents) < len(submitted)):
             raise InputError(
-                f"method {method!r} has {len(own)} submissions that are not of different agents; "
+                f"method {method!r} has {len(submitted)} submissions that are not of different agents; "
                 "give what differs the name of another method, or leave out what is the same"
             )
     return methods
@@ -119,8 +120,8 @@ def _standing(
 ) -> SuiteStanding:
     places, seeds = {(it.market, it.mode) for it in chosen}, {it.seed for it in chosen}
     wanted = [(it, mode) for mode in MODES for it in suite.markets.values() if (it.name, mode) in places]
-    found = [_result(market, mode, submissions, suite, seeds) for market, mode in wanted]
-    results = tuple(it for it in found if it is not None)
+    reached = [_result(market, mode, submissions, suite, seeds) for market, mode in wanted]
+    results = tuple(it for it in reached if it is not None)
     missing = len(wanted) - sum({*it.seeds} == seeds for it in results)
     privileged = any(it.privileged for it in submissions)
     return SuiteStanding(method, privileged, len(submissions), results, len(wanted), missing)
@@ -149,12 +150,12 @@ def _result(
         return None
     reference = best(PRIVILEGED) if mode == RESIDENT else PRIVILEGED[0]
     rival = best(suite.rivals)
-    own = [[[it.results[cell] for cell in row] for row in cells(seeds)] for it in submissions]
+    aucs = [[[it.results[cell] for cell in row] for row in cells(seeds)] for it in submissions]
     return Result(
         market=market,
         mode=mode,
         seeds=seeds,
-        auc=np.mean(own, axis=1),
+        auc=np.mean(aucs, axis=1),
         floor=references(FLOOR, seeds),
         reference=references(reference, seeds),
         rival=references(rival, seeds),
@@ -163,12 +164,12 @@ def _result(
     )
 
 
-def _mean(found: Sequence[tuple[tuple[int, ...], FloatArray]]) -> Interval | None:
+def _mean(by_market: Sequence[tuple[tuple[int, ...], FloatArray]]) -> Interval | None:
     """Return the interval of the mean over markets, over the seeds that all of them were played with."""
-    if not found:
+    if not by_market:
         return None
-    common = [seed for seed in found[0][0] if all(seed in seeds for seeds, _ in found)]
+    common = [seed for seed in by_market[0][0] if all(seed in seeds for seeds, _ in by_market)]
     if not common:
         return None
-    arrays = [values[:, [seeds.index(seed) for seed in common]] for seeds, values in found]
+    arrays = [values[:, [seeds.index(seed) for seed in common]] for seeds, values in by_market]
     return against_zero(np.mean(arrays, axis=0))

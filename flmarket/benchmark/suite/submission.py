@@ -43,8 +43,8 @@ class Submission:
     flmarket: str  # the version that played
     results: Mapping[SuiteRun, Annotated[float, Field(ge=0, le=1)]]  # the AUC of each run
 
-    def with_results(self, found: Mapping[SuiteRun, float]) -> "Submission":
-        return replace(self, results={**self.results, **found})
+    def with_results(self, results: Mapping[SuiteRun, float]) -> "Submission":
+        return replace(self, results={**self.results, **results})
 
     def text(self, suite: Suite) -> str:
         """Return the file's content: a line for each seat, in the suite's order."""
@@ -54,8 +54,8 @@ class Submission:
                 places.setdefault(cell.place, {})[cell.seed] = self.results[cell]
         head = {"format": FORMAT} | {it.name: getattr(self, it.name) for it in fields(self) if it.name != "results"}
         lines = [f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
-        found = ",\n".join(f"    {json.dumps(place)}: {json.dumps(aucs)}" for place, aucs in places.items())
-        return "{\n" + ",\n".join(lines) + ',\n  "results": {\n' + found + "\n  }\n}\n"
+        results = ",\n".join(f"    {json.dumps(place)}: {json.dumps(aucs)}" for place, aucs in places.items())
+        return "{\n" + ",\n".join(lines) + ',\n  "results": {\n' + results + "\n  }\n}\n"
 
     def write(self, path: Path, suite: Suite) -> None:
         with asked_for(path) as file:
@@ -65,12 +65,12 @@ class Submission:
 def read(path: Path, suite: Suite) -> Submission:
     known = {(cell.place, str(cell.seed)): cell for cell in suite.cells()}
     try:
-        found = json.loads(path.read_bytes())
-        if (found.pop("format"), found["suite"], found["digest"]) != (FORMAT, suite.version, suite.digest):
+        content = json.loads(path.read_bytes())
+        if (content.pop("format"), content["suite"], content["digest"]) != (FORMAT, suite.version, suite.digest):
             raise InputError(f"{path}: was played in another version of the suite than {suite.version}")
-        places = found["results"].items()
-        found["results"] = {known[place, seed]: auc for place, aucs in places for seed, auc in aucs.items()}
-        return TypeAdapter(Submission).validate_python(found)
+        places = content["results"].items()
+        content["results"] = {known[place, seed]: auc for place, aucs in places for seed, auc in aucs.items()}
+        return TypeAdapter(Submission).validate_python(content)
     except OSError as error:
         raise InputError(f"{path}: cannot be read: {error.strerror}") from error
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -163,10 +163,10 @@ def _play(policy: str, task: tuple[Scenario, SuiteRun]) -> float:
         services = [
             seated.service(it.name) if cell.mode == RESIDENT or it.name == cell.seat else it for it in scenario.services
         ]
-        found = evaluate(market_factory(scenario), {cell.place: entrant(services)}, [cell.seed])
+        results = evaluate(market_factory(scenario), {cell.place: entrant(services)}, [cell.seed])
     except InputError as error:
         raise InputError(f"{policy} cannot play {cell.place} of the suite: {error}") from error
     except RunError as error:
         raise RunError(f"{policy} failed in {cell.place} of the suite, seed {cell.seed}: {error}") from error
-    played = [place for place, name in enumerate(found.services) if cell.mode == RESIDENT or name == cell.seat]
-    return round(mean(found.auc()[0, 0, played]), DECIMALS)
+    played = [place for place, name in enumerate(results.services) if cell.mode == RESIDENT or name == cell.seat]
+    return round(mean(results.auc()[0, 0, played]), DECIMALS)

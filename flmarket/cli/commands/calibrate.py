@@ -67,11 +67,11 @@ def _fitting(
     # The fits that a scenario asks for are what is made here.
     scenario = load(source, assignments or [], catalogue=installed(fits=False))
     require_folder_place(out)
-    fits, own = out / f"{kind}.json", own_folder() / f"{kind}.json"
+    fits, shared = out / f"{kind}.json", own_folder() / f"{kind}.json"
     note(
-        f"Fits will be written to {fits} and to {own}, where they replace earlier ones of the same data set and where "
-        "all your scenarios find them (set FLMARKET_FITS to change the folder)."
+        f"Fits will be written to {fits} and to {shared}, where they replace earlier ones of the same data set and "
+        "where all your scenarios find them (set FLMARKET_FITS to change the folder)."
     )
     yield scenario
     result((out / f"{kind}.md").read_text(encoding="utf-8"), end="")
-    result(f"Fits written to {fits}; scenarios read them from {own}")
+    result(f"Fits written to {fits}; scenarios read them from {shared}")

@@ -27,7 +27,7 @@ class Diagnosis(NamedTuple):
 
     state: Literal["ok", "note", "problem"]  # note: flmarket works, but something is slower or missing
     subject: str
-    found: str
+    finding: str
     remedy: str = ""
 
 
@@ -35,9 +35,9 @@ def doctor() -> None:
     """Check what runs here: packages, kernel, data sets, GPU, cores; and what to do about each shortfall."""
     table = Table.grid(padding=(0, 2))
     problems = 0
-    for state, subject, found, remedy in _checkup():
+    for state, subject, finding, remedy in _checkup():
         problems += state == "problem"
-        table.add_row(Text(state, _STYLES[state]), subject, found + (f"\n-> {remedy}" if remedy else ""))
+        table.add_row(Text(state, _STYLES[state]), subject, finding + (f"\n-> {remedy}" if remedy else ""))
     stdout().print(table, highlight=False)
     if problems:
         result(f"{counted(problems, 'problem')}; flmarket may not work until solved.")
@@ -85,9 +85,9 @@ def _packages() -> Iterator[Diagnosis]:
                 lacking[extra].append(f"{requirement.name} is {version}, not {requirement.specifier}")
     if needed := lacking.pop("", None):
         yield Diagnosis("problem", "packages", "; ".join(needed), "reinstall flmarket")
-    for extra, found in lacking.items():
+    for extra, problems in lacking.items():
         remedy = f"{install_command(f'flmarket[{extra}]')} for {EXTRAS[extra]}"
-        yield Diagnosis("note", f"extra {extra}", "; ".join(found), remedy)
+        yield Diagnosis("note", f"extra {extra}", "; ".join(problems), remedy)
 
 
 def _torch() -> Iterator[Diagnosis]:
@@ -141,7 +141,7 @@ def _space(subject: str, folder: Path, note: str) -> Diagnosis:
     """Return whether files can be made in a folder, or in the first folder above that is there, and the free space."""
     there = next(path for path in (folder, *folder.parents) if path.is_dir())
     free = shutil.disk_usage(there).free
-    found = f"{folder}: {free / 2**30:.1f} GiB free"
+    space = f"{folder}: {free / 2**30:.1f} GiB free"
     if not os.access(there, os.W_OK | os.X_OK):
         return Diagnosis("note", subject, f"{there} cannot be written", note)
-    return Diagnosis("note", subject, found, note) if free < LITTLE_SPACE else Diagnosis("ok", subject, found)
+    return Diagnosis("note", subject, space, note) if free < LITTLE_SPACE else Diagnosis("ok", subject, space)

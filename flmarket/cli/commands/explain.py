@@ -30,11 +30,11 @@ def explain(
         require_place(csv)
     load_plugins(plugin)
     directory = run_directory(run)
-    found = Explanation(Logs.read_whole(RunDirectory(directory)), round_, service)
+    explanation = Explanation(Logs.read_whole(RunDirectory(directory)), round_, service)
     if csv is not None:  # first, as a reader of the rest (``| head``) may stop reading
         with asked_for(csv) as file:
-            write_frame(found.table(), file)
-    for sentence in found.sentences():
+            write_frame(explanation.table(), file)
+    for sentence in explanation.sentences():
         result(sentence)
     if csv is not None:
         result(f"{csv}: all clients of the round")

@@ -34,13 +34,13 @@ def export(
     """
     if (csv is None) == (parquet is None):
         raise InputError("choose one file to write: either --csv FILE or --parquet FILE")
-    found, damaged = find_runs(runs), list[str]()
+    places, damaged = find_runs(runs), list[str]()
     if parquet is not None:
-        count = export_parquet(found, parquet, table, note, damaged.append)
+        count = export_parquet(places, parquet, table, note, damaged.append)
     else:
         if str(csv) == "-":
             hide()  # the rows say enough
-        count = export_csv(found, sys.stdout if csv is None or str(csv) == "-" else csv, table, note, damaged.append)
+        count = export_csv(places, sys.stdout if csv is None or str(csv) == "-" else csv, table, note, damaged.append)
     if parquet or str(csv) != "-":
         result(f"{parquet or csv}: {table} of {counted(count, 'run')}")
-    missing(incomplete(unfinished(found)), damaged)
+    missing(incomplete(unfinished(places)), damaged)

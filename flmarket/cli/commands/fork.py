@@ -63,9 +63,9 @@ def fork(
     from pandas import concat
 
     load_plugins(plugin)
-    given = [_parsed(text) for text in assignments]
-    wishes: list[dict[str, Any]] = [{key: value} for key, value in given] if each else [dict(given)]
-    if not each and len(wishes[0]) < len(given):
+    pairs = [_parsed(text) for text in assignments]
+    wishes: list[dict[str, Any]] = [{key: value} for key, value in pairs] if each else [dict(pairs)]
+    if not each and len(wishes[0]) < len(pairs):
         raise InputError("--set changes a key twice; with --each, every --set is a fork of its own")
     if csv is not None:
         require_place(csv)
@@ -75,8 +75,8 @@ def fork(
         tables = {it.name: it.differences for it in forks}
         with asked_for(csv) as file:
             write_frame(concat(tables, names=["changes"]).droplevel(1).reset_index(), file)
-    for found in forks:
-        _show(found, round_)
+    for one in forks:
+        _show(one, round_)
     if csv is not None:
         result(f"{csv}: all measures and differences")
 
@@ -97,14 +97,14 @@ def _show(fork: Fork, round_: int) -> None:
         _draw(fork.differences)
 
 
-def _draw(found: "DataFrame") -> None:
+def _draw(differences: "DataFrame") -> None:
     """Draw what differs of the services, and of the clients whose income differs most."""
-    found = found[found["rounds"] != ""]
-    incomes = found[found["measure"] == "income"]
+    differences = differences[differences["rounds"] != ""]
+    incomes = differences[differences["measure"] == "income"]
     shown = incomes["name"][incomes["difference"].abs().nlargest(MOST_CLIENTS).index]
     header = ["", "original", "fork", "difference", "rounds that differ"]
     lines = []
-    chosen = found[(found["kind"] == "service") | found["name"].isin(shown)]
+    chosen = differences[(differences["kind"] == "service") | differences["name"].isin(shown)]
     for (kind, name), rows in chosen.groupby(["kind", "name"], sort=False):
         lines.append([str(name) if kind == "service" else f"client {name}", *("" for _ in header[1:])])
         row: Any
@@ -112,7 +112,7 @@ def _draw(found: "DataFrame") -> None:
             values = (_text(row.measure, value) for value in (row.original, row.fork))
             lines.append([f"  {row.measure}", *values, _text(row.measure, row.difference, "+"), row.rounds])
     draw(stdout(), TextTable("The fork less the original", header, lines))
-    if more := found["name"][found["kind"] == "client"].nunique() - len(shown):
+    if more := differences["name"][differences["kind"] == "client"].nunique() - len(shown):
         result(f"{more} more clients differ; --csv FILE lists all")
 
 

@@ -65,14 +65,14 @@ def league(
     load_plugins(plugin)
     check_policies(names)
     (scenario,) = load_all([source], assignments or [], {} if rounds is None else {"rounds": rounds})
-    made = League.of(scenario, names, chosen_seeds)
+    contest = League.of(scenario, names, chosen_seeds)
     if figures is not None:
         require_folder_place(figures)
-    if made.trains and not quiet:
-        count = len(list(made.games()))
+    if contest.trains and not quiet:
+        count = len(list(contest.games()))
         note(f'{count} games with real training; --set training.backend="surrogate" takes minutes')
     with interruptible("plays the rest"):
-        standing = play_league(made, out, jobs=jobs, workers=threads(jobs, workers))
+        standing = play_league(contest, out, jobs=jobs, workers=threads(jobs, workers))
     written = write(standing, out)
     if figures is not None:
         written += save([picture(standing)], figures)

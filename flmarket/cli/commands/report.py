@@ -89,47 +89,47 @@ def report(
     bounds = bounds or bounds_csv is not None
     load_plugins(plugin)  # tables mark privileged policies
     there, damaged = find_runs(runs), list[str]()
-    found = everything = read(there, damaged.append)
+    results = everything = read(there, damaged.append)
     if not forks:
-        found = without_forks(everything, runs)
-    if left := len(everything) - len(found):
+        results = without_forks(everything, runs)
+    if left := len(everything) - len(results):
         note(f"left out: {counted(left, 'fork')} of these runs; --forks shows forks, too")
     limits = None
     if bounds:
         from flmarket.analysis.what_if.bounds import Bounds  # and with it torch
 
         with silenced():
-            limits = Bounds.read(found)
+            limits = Bounds.read(results)
         if bounds_csv is not None:
             with asked_for(bounds_csv) as file:
-                write_frame(limits.table(found), file)
+                write_frame(limits.table(results), file)
             note(f"{bounds_csv}: what services got and could have had, by round")
     without = unfinished(there)
-    measures, notes = (MEASURES, []) if limits is None else (limits.measures, limits.left_out(found))
-    made = make_report(found, baseline, measures, notes, by, without)
-    made = replace(made, shown=table or ())
-    found = list(made.runs)
+    measures, notes = (MEASURES, []) if limits is None else (limits.measures, limits.left_out(results))
+    computed = make_report(results, baseline, measures, notes, by, without)
+    computed = replace(computed, shown=table or ())
+    results = list(computed.runs)
     if figures is not None:
-        written = save(figures_of(found, made.baseline, figure or ()), figures)
+        written = save(figures_of(results, computed.baseline, figure or ()), figures)
         names = ", ".join(dict.fromkeys(path.stem for path in written))
         note(f"{figures}: {counted(len(written), 'file')} written: {names}")
     not_complete = incomplete(without)
-    whole = replace(made, notes=(*not_complete, *damaged, *made.notes))
+    whole = replace(computed, notes=(*not_complete, *damaged, *computed.notes))
     if style is None and sys.stdout.isatty():
         _draw(whole, stdout())
     elif style == "html":
         page = html_page(
-            whole, svgs(found, made.baseline, figure or ()), _made_by(found), _decisive(found, plugin or [])
+            whole, svgs(results, computed.baseline, figure or ()), _made_by(results), _decisive(results, plugin or [])
         )
         result(page, end="")
     elif style == "csv":
-        result(csv_text(made), end="")
+        result(csv_text(computed), end="")
     elif style == "tex":
-        result(latex(whole, _made_by(found)), end="")
+        result(latex(whole, _made_by(results)), end="")
     else:
-        result(markdown(whole, _made_by(found)), end="")
+        result(markdown(whole, _made_by(results)), end="")
     if style == "csv":  # the other formats have room for it
-        for text in (*remarks(found), *mixed(found), *made.notes):
+        for text in (*remarks(results), *mixed(results), *computed.notes):
             note(text)
     missing(not_complete, damaged)
 
@@ -145,22 +145,22 @@ def _made_by(runs: Sequence[RunResult]) -> list[str]:
 
 def _decisive(runs: Sequence[RunResult], plugins: Sequence[Path]) -> dict[str, list[tuple[str, str]]]:
     """Return what decided the first run of each scenario and policy, and the commands that show it."""
-    first = [run for own in by_setting(runs).values() for run, *_ in by_policy(own).values()]
+    first = [run for members in by_setting(runs).values() for run, *_ in by_policy(members).values()]
     return {
         f"{run.setting.label}, {run.policy}, seed {run.seed}": [
             (f"Round {it.round}: {it.words}", f"flmarket {on_the_screen(run.directory.path, it.round, plugins)}")
-            for it in found
+            for it in rounds
         ]
         for run in first
-        if (found := decisive(run))
+        if (rounds := decisive(run))
     }
 
 
-def _draw(made: Report, console: Console) -> None:
+def _draw(shown: Report, console: Console) -> None:
     """Draw a report for a terminal: the measures that decide, a row for each and a column for each policy."""
-    for text in introduction(made):
+    for text in introduction(shown):
         console.print(text, markup=False, highlight=False)
-    for part in tables(made):
+    for part in tables(shown):
         if part.heading:
             console.rule(part.heading, align="left")
         if part.setting is not None and (remark := part.setting.backend.remark):

@@ -33,16 +33,16 @@ def verify(
     """
     load_plugins(plugin)
     there = find_runs(runs)
-    found = [*there.ended, *there.begun]
-    if not found:
+    directories = [*there.ended, *there.begun]
+    if not directories:
         raise InputError("; ".join([f"no run in {', '.join(map(str, runs))}", *there.unreadable]))
     for folder in there.unreadable:
         result(f"{folder}: not checked")
     counts = Counter({UNCHECKED: len(there.unreadable)})
-    counts.update(_verify(run, again=rerun, apart=bool(plugin)) for run in found)
+    counts.update(_verify(run, again=rerun, apart=bool(plugin)) for run in directories)
     unchecked = counts[UNCHECKED] + counts[IN_PART]
-    if len(found) > 1:
-        valid = f"{counts[VALID] + counts[IN_PART]:,} of {len(found):,} runs are valid"
+    if len(directories) > 1:
+        valid = f"{counts[VALID] + counts[IN_PART]:,} of {len(directories):,} runs are valid"
         note(valid + (f"; {unchecked:,} could not be checked in full" if unchecked else ""))
     raise typer.Exit(1 if counts[FAILED] else 2 if unchecked else 0)
 
