@@ -5,12 +5,11 @@ A run has its process to itself while it lasts, and no other run shares its memo
 does one whose policy does not return in time. How far runs are is read from their files.
 """
 
-from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
 from datetime import datetime
-from typing import NamedTuple, Self, TypeVar
+from typing import NamedTuple, TypeVar
 
 from des.log_records import ServiceReport
 from flmarket.core.errors import InputError, RunError
@@ -55,7 +54,7 @@ class _Playing:
                 callback.after_round(self.run, _Newest(number, services, last))
 
 
-class Pool:
+class Pool(Processes[_Playing | None]):
     """Plays runs in worker processes. As a context manager: none of them outlives it, however it ends."""
 
     def __init__(
@@ -64,30 +63,24 @@ class Pool:
         options: RunOptions,
         first: Process | None = None,  # a process that has been started already
     ) -> None:
+        super().__init__(jobs)
         self._options = options
-        self._processes = Processes[_Playing | None](jobs)
         if first is not None:
-            self._processes.add(first)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._processes.__exit__()
+            self.add(first)
 
     def require_playable(self, scenarios: Iterable[Scenario], callback: Callback) -> None:
         """Try in a worker what ``scenarios.playable.require_playable`` tries; it may end that process alone."""
         for scenario in scenarios:
-            process = self._processes.start(None, "try", **trial(scenario, self._options.decision_timeout))
-            while process in self._processes.busy:
-                match self._processes.next():
+            process = self.start(None, "try", **trial(scenario, self._options.decision_timeout))
+            while process in self.busy:
+                match self.next():
                     case (_, None):
                         problem = f"scenario {scenario.name!r} cannot be played: {process.obituary()}"
                         raise WorkerDied(problem) if process.killed else InputError(problem)
                     case (_, {"type": "slow", "text": text}):
                         callback.slow(None, text + _ENDING)
                     case (_, {"type": "end", "error": error}):
-                        del self._processes.busy[process]
+                        del self.busy[process]
                         if error is not None:
                             raise InputError(error)
 
@@ -97,18 +90,14 @@ class Pool:
         callback: Callback,  # told of each
     ) -> Generator[Outcome, None, None]:
         """Yield each run that is over, and what it failed with."""
-        waiting = deque(runs)
-        busy = self._processes.busy
-        while waiting or busy:
-            while waiting and self._processes.free:
-                self._start(waiting.popleft())
-            if (found := self._processes.next()) is None:
-                for playing in busy.values():
+        for heard in self.work(runs, self._begin):
+            if heard is None:
+                for playing in self.busy.values():
                     if playing:
                         playing.look(callback)
                 continue
-            process, message = found
-            if (playing := busy.get(process)) is None:
+            process, message = heard
+            if (playing := self.busy.get(process)) is None:
                 continue
             run, error = playing.run, None
             match message:
@@ -127,16 +116,16 @@ class Pool:
                     error = WorkerDied(process.obituary())
                     _log_failure(run, error)
             if error is None:
-                del busy[process]
+                del self.busy[process]
             else:
-                self._processes.bury(process)  # who knows what the run left behind in there
+                self.bury(process)  # who knows what the run left behind in there
             callback.end(run, error)
             yield run, error
 
-    def _start(self, run: Run) -> None:
+    def _begin(self, run: Run) -> None:
         options = self._options
         asked = order(run, workers=options.threads, fresh=options.again, decision_timeout=options.decision_timeout)
-        self._processes.start(_Playing(run), "play", **asked)
+        self.start(_Playing(run), "play", **asked)
 
 
 def _log_failure(run: Run, why: WorkerDied) -> None:
@@ -162,15 +151,15 @@ def as_they_end(
     if jobs == 1 and not packages:
         yield from enumerate(map(task, items))
         return
-    waiting = deque(enumerate(items))
+
+    def begin(place: int) -> None:
+        processes.start(place, "call", task=pickled((task, items[place])), plugins=packages)
+
     with Processes[int](jobs, quiet=False) as processes:
-        while waiting or processes.busy:
-            while waiting and processes.free:
-                place, item = waiting.popleft()
-                processes.start(place, "call", task=pickled((task, item)), plugins=packages)
-            if (found := processes.next()) is None:
+        for heard in processes.work(range(len(items)), begin):
+            if heard is None:
                 continue
-            process, message = found
+            process, message = heard
             if message is None:
                 raise RunError(ended)
             if message["type"] == "end":
