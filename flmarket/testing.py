@@ -166,8 +166,10 @@ def _setup(
     scenario = load("paper", [*_SMALL, *_MARKETS[kind]])
     if kind == _ONE_SERVICE:
         scenario = scenario.model_copy(update={"services": scenario.services[:1]})
-    federation, more = build_federation(scenario, 0, Shelf()), {"behaviour": behaviour()} if behaviour else {}
-    market = build_market(scenario, 0, federation, mechanism() if mechanism else None, **more)
+    federation = build_federation(scenario, 0, Shelf())
+    market = build_market(
+        scenario, 0, federation, mechanism() if mechanism else None, behaviour() if behaviour else None
+    )
     policies = {service.name: create(context(market, service.name)) for service in scenario.services}
     for service, policy in policies.items():
         market.seat(service, label, privileged=policy.privileged)

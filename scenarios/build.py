@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
+from des.behaviour import BEHAVIOURS, Behaviour
 from des.clients.data_tables import Group, Lasting, PopulationSpec, Valuation
 from des.clients.disclosure import Disclosure, Moods
 from des.clients.population import Population
@@ -294,12 +295,12 @@ def build_market(
     seed: int,
     federation: Federation,
     mechanism: Mechanism | None = None,  # in place of the scenario's
-    **given: Any,  # see ``population_spec``
+    behaviour: Behaviour | None = None,  # of the clients, in place of the scenario's
 ) -> Market:
     """Return the scenario's market at its start, over a federation."""
     specs = [service_spec(scenario, service) for service in scenario.services]
     mechanism = mechanism or MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
-    clients, clock, schedule = population_spec(scenario, **given), timeline(scenario), schedule_of(scenario)
+    clients, clock, schedule = population_spec(scenario, behaviour), timeline(scenario), schedule_of(scenario)
     return Market(clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism)
 
 
@@ -359,16 +360,15 @@ def known_curve(scenario: Scenario, service: Service) -> Curve | None:
     return backend_of(scenario).known(service.dataset, scenario.training_for(service.dataset))
 
 
-def population_spec(scenario: Scenario, **given: Any) -> PopulationSpec:
-    """Return the clients as the market knows them, with what is given in place of the scenario's own plug-ins."""
+def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> PopulationSpec:
+    """Return the clients as the market knows them; their behaviour is the scenario's if none is given."""
     clients, market, owned = scenario.clients, scenario.market, partitions_of(scenario)
     partitions = None if owned is None else tuple(owned[service.dataset] for service in scenario.services)
-    plugins = {str(it.table[1]): it for it in scenario.plugins() if it.table[0] == "clients"}
     sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes if size})
     return PopulationSpec(
         clients.cores,
         tuple(_group(it, sizes) for _, it in clients.kinds()),
-        **{name: given.get(name) or plugin.create() for name, plugin in plugins.items()},
+        behaviour=behaviour or BEHAVIOURS.create(clients.behaviour.kind, **clients.behaviour.options),
         lasting=Lasting(**clients.lasting.model_dump()),
         cost_noise=clients.cost.noise,
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),

@@ -556,7 +556,7 @@ class Scenario(TomlTable):
         return copy
 
     def plugins(self) -> Iterator[NamedPlugin]:
-        """Yield the plug-ins that play for no service. Those of ``[clients]`` are fields of ``PopulationSpec``."""
+        """Yield the plug-ins that play for no service."""
         market, behaviour = self.market, self.clients.behaviour
         yield NamedPlugin(MECHANISMS, market.mechanism, market.options, ("market",), "mechanism")
         yield NamedPlugin(BEHAVIOURS, behaviour.kind, behaviour.options, ("clients", "behaviour"), "kind")
