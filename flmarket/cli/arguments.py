@@ -14,8 +14,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.tracking import hide
 from scenarios.builtin import builtin_names
 from scenarios.file.overrides import AddressError, parse_assignment
-from scenarios.running.run_options import Place
-from scenarios.running.seeds import parse_seeds
+from scenarios.running.run_options import Place, parse_seeds
 
 
 def scenario_names(incomplete: str) -> list[str]:

@@ -25,8 +25,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.playable import obstacles
 from scenarios.plugin_files import other_version, plugins_of
 from scenarios.running.batch_run import Run
-from scenarios.running.run_options import RunOptions
-from scenarios.running.seeds import LARGEST, MOST
+from scenarios.running.run_options import LARGEST_SEED, MOST_SEEDS, RunOptions
 
 
 def expand(policies: Sequence[str], scenarios: Sequence[Scenario], shelf: Shelf) -> tuple[list[str], list[str]]:
@@ -134,14 +133,14 @@ def _name(run: Run, among: ScenarioName) -> str:
 
 def _seeds(seeds: Any) -> list[int]:
     try:
-        given: list[Any] = [seeds] if isinstance(seeds, str) else list(islice(seeds, MOST + 1))
+        given: list[Any] = [seeds] if isinstance(seeds, str) else list(islice(seeds, MOST_SEEDS + 1))
         checked = [index(seed) for seed in given]
     except TypeError as error:
         raise InputError(f"seeds = {seeds!r}: must be integers of at least 0, or how many of them") from error
-    if len(checked) > MOST:
-        raise InputError(f"seeds: these are more than {MOST:,}; name fewer")
-    if any(seed > LARGEST for seed in checked):
-        raise InputError(f"seeds: one is too large; a seed is an integer from 0 to {LARGEST}")
+    if len(checked) > MOST_SEEDS:
+        raise InputError(f"seeds: these are more than {MOST_SEEDS:,}; name fewer")
+    if any(seed > LARGEST_SEED for seed in checked):
+        raise InputError(f"seeds: one is too large; a seed is an integer from 0 to {LARGEST_SEED}")
     if any(seed < 0 for seed in checked):
         raise InputError(f"seeds: {min(checked)} is negative; a seed is an integer of at least 0")
     if not checked:

@@ -22,7 +22,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
-from scenarios.running.seeds import listed_seeds
+from scenarios.running.run_options import listed_seeds
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
 from tui.state.known_runs import find_run, policies_of

@@ -3,7 +3,7 @@
 import pytest
 
 from flmarket.core.errors import InputError
-from scenarios.running.seeds import listed_seeds, parse_seeds
+from scenarios.running.run_options import listed_seeds, parse_seeds
 
 
 @pytest.mark.parametrize(
