@@ -40,13 +40,13 @@ class TrainingTimes:
     """The time that training takes at given speeds."""
 
     def __init__(self, speeds: Iterable[tuple[float, float]]) -> None:  # [S] seconds per sample, and the speed
-        each = [exact(seconds) * MICRO / exact(speed) for seconds, speed in speeds]
-        fits = all(it.numerator * _LARGEST_WORK < 2**62 and it.denominator < 2**62 for it in each)
+        ratios = [exact(seconds) * MICRO / exact(speed) for seconds, speed in speeds]
+        fits = all(ratio.numerator * _LARGEST_WORK < 2**62 and ratio.denominator < 2**62 for ratio in ratios)
         # Python's integers, which have no largest one, where 64 bits are not enough.
         kind: Any = np.int64 if fits else object
-        self._above = np.array([it.numerator for it in each], dtype=kind)
-        self._below = np.array([it.denominator for it in each], dtype=kind)
-        self._whole = all(it.denominator == 1 for it in each)
+        self._above = np.array([ratio.numerator for ratio in ratios], dtype=kind)
+        self._below = np.array([ratio.denominator for ratio in ratios], dtype=kind)
+        self._whole = all(ratio.denominator == 1 for ratio in ratios)
 
     def training(
         self,

@@ -254,12 +254,12 @@ def _refusal(mechanism: Mechanism, name: str, round_: int, problem: str) -> Clea
 
 
 def _whole_numbers(
-    given: object, shape: tuple[int, ...], what: str, refuse: Callable[[str], ClearingError]
+    values: object, shape: tuple[int, ...], what: str, refuse: Callable[[str], ClearingError]
 ) -> IntArray:
     """Return a read-only copy of what a mechanism gave, as int64 of a shape: an array, or a list."""
     problem, array = "", np.empty(0)
     try:
-        array = np.asarray(given)
+        array = np.asarray(values)
     except ValueError as error:  # lists of different lengths
         problem = f": {error}"
     # Not unsigned ones: those of 64 bits would wrap around.

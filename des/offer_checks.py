@@ -133,7 +133,7 @@ def check_offer(
     ):
         limit = text(MOST) if over_budget else f"the budget of {text(budget)} (eq. 4)"
         earlier: set[int] = set()
-        for client, payment, asked in zip(*(it.tolist() for it in (clients, offered, least)), strict=True):
+        for client, payment, bid in zip(*(column.tolist() for column in (clients, offered, least)), strict=True):
             if client in earlier:
                 raise refuse(client, "a client can be offered only one payment")
             if client in offline:
@@ -142,8 +142,8 @@ def check_offer(
                 raise refuse(client, "the client does not serve this service in this round, or has refused it already")
             if not 0 <= payment <= most:
                 raise refuse(client, _out_of_range(payment, limit))
-            if (amount := to_micro(payment)) < asked:
-                raise refuse(client, f"the payment {text(amount)} is below the bid {text(asked)} (eq. 5)")
+            if (amount := to_micro(payment)) < bid:
+                raise refuse(client, f"the payment {text(amount)} is below the bid {text(bid)} (eq. 5)")
             earlier.add(client)
     total = sum(payments.tolist())
     if total > budget and not over_budget:

@@ -29,7 +29,7 @@ class Durations:
 
     @property
     def patience(self) -> Microseconds:
-        return min([NEVER, *(to_micro(it) for it in (self.slot, self.deadline) if it is not None)])
+        return min([NEVER, *(to_micro(seconds) for seconds in (self.slot, self.deadline) if seconds is not None)])
 
 
 @dataclass(slots=True)

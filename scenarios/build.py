@@ -11,7 +11,7 @@ from typing import Any, Self
 
 from des.behaviour import BEHAVIOURS, Behaviour
 from des.clients.data_tables import Group, Lasting, PopulationSpec, Valuation
-from des.clients.disclosure import Disclosure, Moods
+from des.clients.disclosure import CostNoise, Disclosure
 from des.clients.population import Population
 from des.market import Market
 from des.mechanism import MECHANISMS, Mechanism
@@ -214,7 +214,7 @@ def bid_range(scenario: Scenario) -> tuple[float, float]:
     """Return the lowest and the highest bid to any service; money."""
     people, labels = population_spec(scenario), [info(service.dataset).labels for service in scenario.services]
     costs = Valuation(people, labels, [PUBLISHED] * len(labels)).ranges().cost
-    low, high = people.behaviour.bid_range(*Moods(people.cost_noise, people.count, seed=0).limits(*costs))
+    low, high = people.behaviour.bid_range(*CostNoise(people.cost_noise, people.count, seed=0).limits(*costs))
     return float(low.min()) / MICRO, float(high.max()) / MICRO
 
 

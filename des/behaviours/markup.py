@@ -45,8 +45,8 @@ class Markup(Behaviour):
 
 def marked_up(costs: MicroArray, share: float | FloatArray) -> MicroArray:
     """Return costs and a share of them, rounded half-even to whole micro-units."""
-    asked: MicroArray = costs + np.rint(costs * share).astype(np.int64)
-    return asked
+    bids: MicroArray = costs + np.rint(costs * share).astype(np.int64)
+    return bids
 
 
 def is_share(value: object) -> bool:

@@ -50,8 +50,8 @@ class Ring(Behaviour):
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:
         highest = np.zeros((len(costs), int(self._ring.max()) + 1), dtype=np.int64)
         np.maximum.at(highest, (np.arange(len(costs))[:, None], self._ring), costs)
-        asked = highest[:, self._ring]
-        return np.where(self.turn(round_), asked, marked_up(asked, self._cover))
+        dearest = highest[:, self._ring]
+        return np.where(self.turn(round_), dearest, marked_up(dearest, self._cover))
 
     def bid_range(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
         most = highest if self._highest is None else np.maximum(highest, self._highest)

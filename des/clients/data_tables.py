@@ -59,7 +59,7 @@ class PopulationSpec:
     # what clients bid, given their costs, and what they report of their data
     behaviour: Behaviour = field(default_factory=Truthful)
     lasting: Lasting = field(default_factory=Lasting)  # how far a client's data lasts from round to round
-    # how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.clients.disclosure.Moods``
+    # how far a round may multiply a client's costs, up or down; 0 to 1, see ``des.clients.disclosure.CostNoise``
     cost_noise: float = 0.0
     disclosure: Disclosure = field(default_factory=Disclosure)  # what services see of bids and DQI
     # [M] how the images of each service's data set are divided among the clients, who hold what they own; None: images
@@ -209,9 +209,13 @@ class Valuation:
             dqi_range((lowest, highest), limit, p) for [limit], p in zip(self._limits, self._parameters, strict=True)
         ]
         # DQI and cost go one way with the size, and the cost with the EMD, too.
-        own, other = (np.array([low, low, high, high]) for low, high in ((held.min(), held.max()), (lowest, highest)))
+        true_ends, claimed_ends = (
+            np.array([low, low, high, high]) for low, high in ((held.min(), held.max()), (lowest, highest))
+        )
         emds = np.tile([0.0, 1.0], 2) * self._limits
-        cost = self._cost(np.stack([own + 0 * emds, other + 0 * emds]), np.stack([emds, emds]), np.full(4, index))
+        cost = self._cost(
+            np.stack([true_ends + 0 * emds, claimed_ends + 0 * emds]), np.stack([emds, emds]), np.full(4, index)
+        )
         dqi_ends = np.array(worth).T
         return Ranges(sizes, (dqi_ends[0], dqi_ends[1]), (cost.min(axis=(0, 2)), cost.max(axis=(0, 2))))
 

@@ -26,7 +26,7 @@ class Disclosure:
     dqi_noise: float = 0.0
 
 
-class Moods:
+class CostNoise:
     """Factors that make a client's work dear or cheap in a round besides its data, the same for all services."""
 
     def __init__(
@@ -60,7 +60,9 @@ def times(costs: MicroArray, factors: FloatArray | np.float64) -> MicroArray:
     return np.rint(costs * factors).astype(np.int64)
 
 
-class Lens:
+class DQIView:
+    """Shows services the clients' DQI as far as the market discloses it."""
+
     def __init__(
         self,
         disclosure: Disclosure,  # what they see

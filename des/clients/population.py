@@ -17,7 +17,7 @@ from des.behaviour import BehaviourError, Outcomes, Setting, bids_of, liars_of
 from des.behaviours.truthful import Truthful
 from des.clients.data_sources import Choices, DataSource, Holdings, data_source
 from des.clients.data_tables import DataSets, DataTables, PopulationSpec, Ranges, Valuation
-from des.clients.disclosure import Lens, Moods
+from des.clients.disclosure import CostNoise, DQIView
 from des.money import Micro, MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import FloatArray, IntArray, read_only
@@ -61,7 +61,7 @@ class Qualities(DataSets):
 def public_ranges(spec: PopulationSpec, labels: int, parameters: DQIParameters) -> Ranges:
     """Return what clients' data can cost, and be worth to one service as it sees it, whatever clients report or ask."""
     ranges = Valuation(replace(spec, behaviour=Truthful()), [labels], [parameters]).ranges()
-    return replace(ranges, dqi=Lens(spec.disclosure, *ranges.dqi, spec.count, seed=0).range)
+    return replace(ranges, dqi=DQIView(spec.disclosure, *ranges.dqi, spec.count, seed=0).range)
 
 
 class Population:
@@ -87,9 +87,9 @@ class Population:
         holdings = Holdings(len(labels), self.pair_choices, spec.lasting, seed)
         self._source = data_source(spec, labels, holdings, valuation, seed)
         self._ranges = self._source.ranges
-        self._moods = Moods(spec.cost_noise, spec.count, seed)
-        self._cost_range = self._moods.limits(*self._ranges.cost)
-        self._lens = Lens(spec.disclosure, *self._ranges.dqi, spec.count, seed)
+        self._cost_noise = CostNoise(spec.cost_noise, spec.count, seed)
+        self._cost_range = self._cost_noise.limits(*self._ranges.cost)
+        self._dqi_view = DQIView(spec.disclosure, *self._ranges.dqi, spec.count, seed)
         self._setting = Setting(seed, len(labels), spec.count, spec.cores, read_only(self._cost_range[1]))
         self.reset()
         draw = integers(draw_key(seed, "speed"), self.speed_choices.count, 0, 0, np.arange(spec.count))
@@ -119,7 +119,7 @@ class Population:
             costs = self._costs(round_, held.table, at)
         bids = bids_of(self.spec.behaviour, round_, costs)
         bids.setflags(write=False)
-        return Qualities(held.table, at, bids, held, self._lens.seen(DataSets(held.table, at).dqi, round_))
+        return Qualities(held.table, at, bids, held, self._dqi_view.seen(DataSets(held.table, at).dqi, round_))
 
     def held(self, round_: int) -> Held:
         """Return what data clients hold in a round, whatever they say of it."""
@@ -127,7 +127,7 @@ class Population:
         return Held(data.table, data.at, self._costs(round_, data.table, data.at), self._source, round_)
 
     def _costs(self, round_: int, table: DataTables, at: IntArray) -> MicroArray:
-        costs = self._moods.applied(table.cost.take(at), round_)
+        costs = self._cost_noise.applied(table.cost.take(at), round_)
         costs.setflags(write=False)
         return costs
 
@@ -173,7 +173,7 @@ class Population:
     @property
     def seen_range(self) -> tuple[FloatArray, FloatArray]:
         """The lowest [M] and the highest [M] value that a service can see in place of a client's DQI."""
-        return self._lens.range
+        return self._dqi_view.range
 
     @property
     def bid_range(self) -> tuple[MicroArray, MicroArray]:

@@ -48,28 +48,28 @@ def procure(
     low = 0
     for first in beginnings(bids[priced] / values[priced]):
         order = priced[first]
-        asked, worth, upto = bids[order], values[order], np.cumsum(values[order])
-        low = _fitting(asked, worth, upto, budget)
+        ranked, worth, sums = bids[order], values[order], np.cumsum(values[order])
+        low = _fitting(ranked, worth, sums, budget)
         if low < len(order):
             break
     if not low:
         return picked, price
-    above, below = budget, int(upto[low - 1])  # the price of a unit of value, as a fraction
-    if low < len(order) and int(asked[low]) * below < above * int(worth[low]):
-        above, below = int(asked[low]), int(worth[low])
+    above, below = budget, int(sums[low - 1])  # the price of a unit of value, as a fraction
+    if low < len(order) and int(ranked[low]) * below < above * int(worth[low]):
+        above, below = int(ranked[low]), int(worth[low])
     picked[order[:low]] = True
     price[order[:low]] = [min(value, value * above // below) for value in worth[:low].tolist()]
     return picked, price
 
 
-def _fitting(asked: MicroArray, worth: MicroArray, upto: MicroArray, budget: Micro) -> int:
+def _fitting(bids: MicroArray, worth: MicroArray, sums: MicroArray, budget: Micro) -> int:
     """Return how many of the first can each be paid their share of the budget."""
     # Whether the k-th fits only ever changes from true to false, because its bid per value rises and its share falls.
     # In Python's integers: products of two amounts of money exceed 64 bits.
-    low, high = 0, len(asked)
+    low, high = 0, len(bids)
     while low < high:
         middle = (low + high) // 2
-        if int(asked[middle]) * int(upto[middle]) <= budget * int(worth[middle]):
+        if int(bids[middle]) * int(sums[middle]) <= budget * int(worth[middle]):
             low = middle + 1
         else:
             high = middle

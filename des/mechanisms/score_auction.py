@@ -49,8 +49,8 @@ class ScoreAuction(Mechanism):
                 best, whole = mine[first], len(first) == len(mine)
                 # At second scores, last comes an empty one, which wins nothing: 0.
                 empty = np.zeros(int(self._second and whole), dtype=np.int64)
-                value, asked = (np.concatenate([each[best], empty]) for each in (book.payments, book.asks))
-                won, paid = auction(value, asked, budget, len(best), second=self._second) if len(best) else (best, best)
+                value, bids = (np.concatenate([each[best], empty]) for each in (book.payments, book.asks))
+                won, paid = auction(value, bids, budget, len(best), second=self._second) if len(best) else (best, best)
                 if whole or len(won) < len(best) - 1:  # the next one sets the price
                     break
             picked.append(best[won])
@@ -61,7 +61,7 @@ class ScoreAuction(Mechanism):
 
 def auction(
     value: MicroArray,  # [n] s(q), micro-units, in the order of scores, the best first
-    asked: MicroArray,  # [n] the bids, each within the budget, micro-units
+    bids: MicroArray,  # [n] the bids, each within the budget, micro-units
     budget: Micro,  # micro-units
     winners: int | None,  # the most that win; None for any number
     *,
@@ -74,19 +74,19 @@ def auction(
     """
     most = len(value) if winners is None else min(winners, len(value))
     if second:
-        score = value - asked
+        score = value - bids
         k = np.arange(1, min(most, len(value) - 1) + 1)  # with so many winners the next one loses
         fits = k[np.cumsum(value)[k - 1] - k * score[k] <= budget]
-        if most == len(value) and int(asked.sum()) <= budget:
-            return np.arange(most), asked  # without a losing score there is nothing to pay more than the bid for
+        if most == len(value) and int(bids.sum()) <= budget:
+            return np.arange(most), bids  # without a losing score there is nothing to pay more than the bid for
         if len(fits):
             return np.arange(fits[-1]), value[: fits[-1]] - score[fits[-1]]
         return np.arange(1), np.minimum(value[:1] - score[1], budget)
     won: list[int] = []
     left = budget
-    for place, price in enumerate(asked.tolist()):
+    for place, price in enumerate(bids.tolist()):
         if price <= left and len(won) < most:
             won.append(place)
             left -= price
     at = np.array(won, dtype=np.int64)
-    return at, asked[at]
+    return at, bids[at]

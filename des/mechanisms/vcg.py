@@ -51,9 +51,9 @@ class VCG(Mechanism):
             mine = (served & (parties == party)).nonzero()[0]
             # What the client adds to the joint surplus, or what the service takes from the others; optima are found
             # to within some micro-units.
-            own = int(surplus[mine].sum())
-            amount = total - without if self._side == "clients" else without - (total - own)
-            price[mine] += shared(min(max(amount, 0), own), surplus[mine])
+            gain = int(surplus[mine].sum())
+            amount = total - without if self._side == "clients" else without - (total - gain)
+            price[mine] += shared(min(max(amount, 0), gain), surplus[mine])
         for client in np.unique(book.clients[served]).tolist():
             mine = (served & (book.clients == client)).nonzero()[0]
             core[mine[np.lexsort((draws[mine], -price[mine]))]] = np.arange(len(mine))
@@ -115,13 +115,13 @@ def _solve(
         *(LinearConstraint(weights[None, :], lb=least - 0.5 / MICRO) for weights, least in floors),
     ]
     for _ in range(MOST_CUTS):
-        found = milp(
+        answer = milp(
             -worth, constraints=limits, integrality=np.ones(count), bounds=Bounds(0, present.astype(float)),
             options={"mip_rel_gap": 0.0, "presolve": False},  # presolved, HiGHS prints where its answer needs repair
         )  # fmt: skip
-        if found.x is None:
-            raise ArithmeticError(f"the joint optimum was not found: {found.message}")
-        chosen = np.asarray(found.x) > 0.5
+        if answer.x is None:
+            raise ArithmeticError(f"the joint optimum was not found: {answer.message}")
+        chosen = np.asarray(answer.x) > 0.5
         # The solver keeps its constraints to within some micro-units. What breaks one is excluded, and nothing else.
         cuts = [LinearConstraint(row[None, :], ub=most) for row, most in _broken(book, chosen, floors)]
         if not cuts:

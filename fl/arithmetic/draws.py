@@ -63,9 +63,9 @@ def integers(key: UInt32Array, below: int | IntArray, *counter: Word) -> IntArra
     words, shape = _operands(key, counter, below)
     if _native is None:
         return _scaled(_blocks(key, words[:4], shape)[0], below)
-    found = np.empty((1, *shape), np.int64)
-    _native.integers(key, *words, found)
-    return found.reshape(shape)
+    drawn = np.empty((1, *shape), np.int64)
+    _native.integers(key, *words, drawn)
+    return drawn.reshape(shape)
 
 
 def uniforms(key: UInt32Array, *counter: Word) -> FloatArray:
@@ -75,9 +75,9 @@ def uniforms(key: UInt32Array, *counter: Word) -> FloatArray:
         a, b, c, d = _blocks(key, words, shape).astype(np.uint64)
         high, low = np.stack((a, c)) >> np.uint64(5), np.stack((b, d)) >> np.uint64(6)
         return (high * 2.0**26 + low) * 2.0**-53
-    found = np.empty((2, *shape), np.float64)
-    _native.uniforms(key, *words, found)
-    return found
+    drawn = np.empty((2, *shape), np.float64)
+    _native.uniforms(key, *words, drawn)
+    return drawn
 
 
 def normals(key: UInt32Array, *counter: Word) -> FloatArray:
@@ -96,8 +96,8 @@ def words(key: UInt32Array, count: int, *counter: Word) -> UInt32Array:
     """Return ``count`` words [..., count] for each counter of three words: the beginning of a sequence without end."""
     first = [np.asarray(word)[..., None] for word in (*counter, *[0] * (3 - len(counter)))]
     needed = -(-count // 4)
-    found = blocks(key[..., None, :], *first, np.arange(needed))
-    return np.moveaxis(found, 0, -1).reshape(*found.shape[1:-1], 4 * needed)[..., :count]
+    drawn = blocks(key[..., None, :], *first, np.arange(needed))
+    return np.moveaxis(drawn, 0, -1).reshape(*drawn.shape[1:-1], 4 * needed)[..., :count]
 
 
 def subsets(
@@ -150,9 +150,9 @@ def blocks(key: UInt32Array, *counter: Word) -> UInt32Array:
     words, shape = _operands(key, counter)
     if _native is None:
         return _blocks(key, words, shape)
-    found = np.empty((4, *shape), np.uint32)
-    _native.blocks(key, *words, found)
-    return found
+    drawn = np.empty((4, *shape), np.uint32)
+    _native.blocks(key, *words, drawn)
+    return drawn
 
 
 def _scaled(drawn: UInt32Array, below: int | IntArray) -> IntArray:

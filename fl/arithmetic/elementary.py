@@ -46,10 +46,10 @@ def rounded(x: float | FloatArray) -> float | FloatArray:
     """
     if not isinstance(x, np.ndarray):
         return float(f"{x:.{DIGITS}g}")
-    found, certain = _rounded_by_scaling(x)
+    result, certain = _rounded_by_scaling(x)
     if certain is not None:
-        found[~certain] = [rounded(value) for value in x[~certain].tolist()]
-    return found
+        result[~certain] = [rounded(value) for value in x[~certain].tolist()]
+    return result
 
 
 def _rounded_by_scaling(x: FloatArray) -> tuple[FloatArray, BoolArray | None]:
@@ -61,8 +61,8 @@ def _rounded_by_scaling(x: FloatArray) -> tuple[FloatArray, BoolArray | None]:
     """
     if _native is not None:
         x = np.asarray(x, dtype=np.float64, order="C")
-        found, certain = np.empty_like(x), np.empty(x.shape, dtype=np.bool_)
-        return found, None if _native.rounded(x, found, certain) else certain
+        result, certain = np.empty_like(x), np.empty(x.shape, dtype=np.bool_)
+        return result, None if _native.rounded(x, result, certain) else certain
     size = np.abs(x)
     usual = (size >= 1e-9) & (size < 1e11)
     size = np.where(usual, size, 1.0)

@@ -11,10 +11,10 @@ from flmarket.core.installation import ROOT
 def extension(*functions: str) -> Any | None:
     """Return the extension if it is built and has these functions; one built from an older source may lack some."""
     try:
-        found = importlib.import_module("fl._fused")
+        module = importlib.import_module("fl._fused")
     except ImportError:
         return None
-    return found if all(hasattr(found, name) for name in functions) else None
+    return module if all(hasattr(module, name) for name in functions) else None
 
 
 def kernel_problem() -> str:

@@ -71,10 +71,10 @@ class Recorder(Federation):
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         outcomes = self._federation.train_round(round_, jobs)
         for service, trace in self.traces.items():
-            own = [job for job in jobs if job.service == service]
-            trace.sizes.append([job.size for job in own])
-            trace.emds.append([job.emd for job in own])
-            trace.losses.append(outcomes[service].losses.tolist() if own else [])
+            service_jobs = [job for job in jobs if job.service == service]
+            trace.sizes.append([job.size for job in service_jobs])
+            trace.emds.append([job.emd for job in service_jobs])
+            trace.losses.append(outcomes[service].losses.tolist() if service_jobs else [])
             trace.accuracies.append(self._federation.accuracy(service))
         return outcomes
 

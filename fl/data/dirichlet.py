@@ -58,7 +58,7 @@ def _log_gammas(keys: UInt32Array, a: float, labels: int, *words: IntArray) -> F
         pair = uniforms(keys[at], *(word[at] for word in words), attempt * labels + label[of])
         return (np.floor(pair * 2.0**52) + 0.5) * 2.0**-52
 
-    found, waiting, attempt = np.empty(label.size), np.arange(label.size), 0
+    logarithms, waiting, attempt = np.empty(label.size), np.arange(label.size), 0
     while waiting.size:
         attempt += 1
         first, second = drawn(waiting, attempt)
@@ -67,11 +67,11 @@ def _log_gammas(keys: UInt32Array, a: float, labels: int, *words: IntArray) -> F
         cube, fits = root * root * root, root > 0.0
         logarithm = log(np.where(fits, cube, 1.0))
         accepted: BoolArray = fits & (log(second) < 0.5 * normal * normal + d * (1.0 - cube + logarithm))
-        found[waiting[accepted]] = logarithm[accepted]
+        logarithms[waiting[accepted]] = logarithm[accepted]
         waiting = waiting[~accepted]
     if boosted:
-        found += log(drawn(np.arange(label.size), 0)[0]) / a
-    return found.reshape(labels, -1)
+        logarithms += log(drawn(np.arange(label.size), 0)[0]) / a
+    return logarithms.reshape(labels, -1)
 
 
 def mixed_counts(

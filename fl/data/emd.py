@@ -120,4 +120,4 @@ def draw_images(
         if count > len(pool):
             raise ValueError(f"label {label} has {len(pool)} images, {count} are wanted")
     chosen = subsets(key, counts, np.array([len(pool) for pool in by_label]), round_, 1, client)
-    return np.concatenate([pool[own] for pool, own in zip(by_label, chosen, strict=True)])
+    return np.concatenate([pool[indices] for pool, indices in zip(by_label, chosen, strict=True)])

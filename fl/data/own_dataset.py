@@ -28,7 +28,7 @@ NAMES = (("train_images", "train_labels", "test_images", "test_labels"), ("x_tra
 """The names of the arrays; those of MedMNIST, and those of Keras."""
 
 
-class GivenArrays(NamedTuple):
+class RawArrays(NamedTuple):
     """The arrays of a data set, as they were given."""
 
     arrays: Sequence[Any]  # training images, training labels, test images, test labels
@@ -37,30 +37,30 @@ class GivenArrays(NamedTuple):
     unused: Mapping[str, int] = MappingProxyType({})
 
     @classmethod
-    def named(cls, given: Mapping[str, Any]) -> Self:
+    def named(cls, arrays: Mapping[str, Any]) -> Self:
         """Return the arrays that have the names of ``NAMES``; ``channels`` says where these stand."""
-        names = next((names for names in NAMES if names[0] in given), NAMES[0])
-        if missing := [name for name in names if name not in given]:
+        names = next((names for names in NAMES if names[0] in arrays), NAMES[0])
+        if missing := [name for name in names if name not in arrays]:
             raise DatasetError(f"has no {' and no '.join(missing)}")
-        return cls([given[name] for name in names], channels_of(given), unused=unused_of(given, names))
+        return cls([arrays[name] for name in names], channels_beside(arrays), unused=unused_images(arrays, names))
 
 
-def unused_of(given: Mapping[str, Any], names: Collection[str]) -> dict[str, int]:
+def unused_images(arrays: Mapping[str, Any], names: Collection[str]) -> dict[str, int]:
     """Return how many images there are in arrays of other names, such as those for validation."""
-    return {name: len(it) for name, it in given.items() if name not in names and np.ndim(it) > 2}
+    return {name: len(array) for name, array in arrays.items() if name not in names and np.ndim(array) > 2}
 
 
-def channels_of(given: Mapping[str, Any]) -> str | None:
+def channels_beside(arrays: Mapping[str, Any]) -> str | None:
     """Return what is said of channels next to the arrays."""
-    said = str(given["channels"]) if "channels" in given else None
-    if said not in (None, "first", "last"):
-        raise DatasetError(f"its channels must be 'first' or 'last', not {said!r}")
-    return said
+    value = str(arrays["channels"]) if "channels" in arrays else None
+    if value not in (None, "first", "last"):
+        raise DatasetError(f"its channels must be 'first' or 'last', not {value!r}")
+    return value
 
 
-def problem(found: Any) -> str | None:
+def problem(plugin: Any) -> str | None:
     """Return why something cannot be a data set, as far as can be seen without calling it."""
-    return None if inspect.isroutine(found) else f"is {found!r}; a data set is a function that returns its arrays"
+    return None if inspect.isroutine(plugin) else f"is {plugin!r}; a data set is a function that returns its arrays"
 
 
 @dataclass(frozen=True)
@@ -98,21 +98,21 @@ def _load(name: str, function: Callable[[], Any]) -> Dataset:
     code = getattr(inspect.unwrap(function), "__code__", None)  # none where it is not written in Python
     what = f"data set {name!r} ({code.co_filename}:{code.co_firstlineno})" if code else f"data set {name!r}"
     try:
-        found = function()
+        returned = function()
     except (Exception, SystemExit) as error:
         raise DatasetError(f"{what}: raised {blame(error)}") from error
     try:
-        return dataset_of(name, summary(function), "plug-in", _given(found))
+        return dataset_of(name, summary(function), "plug-in", _raw(returned))
     except DatasetError as error:
         raise DatasetError(f"{what}: {error}") from error
 
 
-def _given(found: object) -> GivenArrays:
-    if isinstance(found, Mapping):
-        return GivenArrays.named(found)
-    if isinstance(found, tuple | list) and len(found) == 4:
-        return GivenArrays(found)
-    kind = f"{len(found)} things" if isinstance(found, tuple | list) else f"a {type(found).__name__}"
+def _raw(returned: object) -> RawArrays:
+    if isinstance(returned, Mapping):
+        return RawArrays.named(returned)
+    if isinstance(returned, tuple | list) and len(returned) == 4:
+        return RawArrays(returned)
+    kind = f"{len(returned)} things" if isinstance(returned, tuple | list) else f"a {type(returned).__name__}"
     raise DatasetError(
         f"must return four arrays (training images, training labels, test images, test labels), not {kind}"
     )
@@ -122,15 +122,15 @@ def dataset_of(
     name: str,
     description: str,
     source: Literal["plug-in", "file"],
-    found: GivenArrays,
+    raw: RawArrays,
 ) -> Dataset:
     """Return the data set that the arrays make. It is never official: only its user knows its digests."""
-    given = found.arrays
+    given = raw.arrays
     images, test_images = _images("training", given[0]), _images("test", given[2])
     channels = ""
     if images.ndim == test_images.ndim == 4:
-        channels = found.channels or _channels(images.shape)
-    images, test_images = (_channels_first(it, channels) for it in (images, test_images))
+        channels = raw.channels or _channels(images.shape)
+    images, test_images = (_channels_first(part, channels) for part in (images, test_images))
     labels, test_labels = _labels("training", given[1], len(images)), _labels("test", given[3], len(test_images))
     shape, test_shape = Shape(*images.shape[1:]), Shape(*test_images.shape[1:])
     if shape != test_shape:
@@ -157,12 +157,12 @@ def dataset_of(
         licence="unknown",
     )
     arrays = images, labels, test_images, test_labels
-    digests = {key: _digest(it) for key, it in zip(ARRAY_NAMES, arrays, strict=True)}
-    return Dataset.of(known, arrays, digests, {}, classes=found.classes, channels=channels, unused=found.unused)
+    digests = {key: _digest(part) for key, part in zip(ARRAY_NAMES, arrays, strict=True)}
+    return Dataset.of(known, arrays, digests, {}, classes=raw.classes, channels=channels, unused=raw.unused)
 
 
-def _images(split: str, found: Any) -> Pixels:
-    array = _array(f"{split} images", found)
+def _images(split: str, raw: Any) -> Pixels:
+    array = _array(f"{split} images", raw)
     if array.dtype != np.uint8 or array.ndim not in (3, 4) or 0 in array.shape:
         raise DatasetError(
             f"its {split} images must be uint8 [n, channels, height, width], or [n, height, width] for one channel, "
@@ -194,8 +194,8 @@ def _channels_first(images: Pixels, channels: str) -> Pixels:
     return np.ascontiguousarray(images.transpose(0, 3, 1, 2)) if channels == "last" else images
 
 
-def _labels(split: str, found: Any, count: int) -> Labels:
-    array = _array(f"{split} labels", found)
+def _labels(split: str, raw: Any, count: int) -> Labels:
+    array = _array(f"{split} labels", raw)
     if array.shape == (count, 1):  # as Keras and MedMNIST have them
         array = array[:, 0]
     if array.dtype.kind not in "iu" or array.shape != (count,):
@@ -207,10 +207,10 @@ def _labels(split: str, found: Any, count: int) -> Labels:
     return array.astype(np.uint8)
 
 
-def _array(what: str, found: Any) -> AnyArray:
+def _array(what: str, raw: Any) -> AnyArray:
     """Return a contiguous array, or a view of one: that it becomes read-only must not change the user's own."""
     try:
-        return np.ascontiguousarray(found).view()
+        return np.ascontiguousarray(raw).view()
     except Exception as error:  # of ragged lists, tensors on a GPU
         raise DatasetError(f"its {what} cannot be read as an array: {error}") from error
 

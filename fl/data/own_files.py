@@ -22,7 +22,7 @@ import numpy as np
 
 from fl.arrays import AnyArray, IntArray, Pixels
 from fl.data.dataset import Dataset, DatasetError, DatasetInfo, Shape, Source
-from fl.data.own_dataset import KEPT, NAMES, GivenArrays, channels_of, dataset_of, unused_of
+from fl.data.own_dataset import KEPT, NAMES, RawArrays, channels_beside, dataset_of, unused_images
 from flmarket.core.errors import InputError
 from flmarket.core.files import expanded, version
 
@@ -49,8 +49,8 @@ def is_path(name: str) -> bool:
 
 def _parts(name: str) -> tuple[str, str | None]:
     """Return the path, and the share of test images as it is written."""
-    found = re.fullmatch(r"(.*):([0-9.]+)", name)
-    return (found[1], found[2]) if found else (name, None)
+    match = re.fullmatch(r"(.*):([0-9.]+)", name)
+    return (match[1], match[2]) if match else (name, None)
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ class OwnFiles(Source):
 
     @classmethod
     def of(cls, name: str) -> Self:
-        with _told(name):
+        with _named(name):
             if not re.fullmatch(_PATTERN, name):
                 raise DatasetError(
                     "a path consists of letters, digits, spaces and . _ - ~ / \\ :, and does not start with a space, "
@@ -77,12 +77,12 @@ class OwnFiles(Source):
         return self.load(self.path, download=False).info
 
     def load(self, root: Path, *, download: bool) -> Dataset:
-        with _told(self.name):
+        with _named(self.name):
             return _load(self)
 
 
 @contextmanager
-def _told(name: str) -> Iterator[None]:
+def _named(name: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
@@ -111,13 +111,13 @@ def _load(files: OwnFiles) -> Dataset:
     if share is not None:
         raise DatasetError(f"is split already; leave out :{share}")
     try:
-        found = _npz(path)
+        arrays = _npz(path)
     except Exception as error:  # of damaged files: errors of all kinds
         raise DatasetError(f"cannot be read: {error}; it must hold pixels, labels and split (docs/data.md)") from error
-    return dataset_of(name, "arrays of an .npz file", "file", found)
+    return dataset_of(name, "arrays of an .npz file", "file", arrays)
 
 
-def _npz(path: Path) -> GivenArrays:
+def _npz(path: Path) -> RawArrays:
     """Return training images and labels, and test images and labels, of a file that ``numpy.savez`` wrote.
 
     ``pixels`` and ``labels`` have an entry for each image, as ``split``: "train" or "test", or 0 or 1 in their place.
@@ -128,12 +128,12 @@ def _npz(path: Path) -> GivenArrays:
     with np.load(path, allow_pickle=False) as archive:
         if sum(member.file_size for member in archive.zip.infolist()) > MOST_BYTES:
             raise ValueError("its arrays take more than 8 GiB")
-        given = {name: _array(archive, name) for name in archive}
-    if any(names[0] in given for names in NAMES):
-        return GivenArrays.named(given)
-    if missing := [name for name in _ARRAYS if name not in given]:
+        members = {name: _array(archive, name) for name in archive}
+    if any(names[0] in members for names in NAMES):
+        return RawArrays.named(members)
+    if missing := [name for name in _ARRAYS if name not in members]:
         raise ValueError(f"it has no {' and no '.join(missing)}")
-    pixels, labels, split = (given[name] for name in _ARRAYS)
+    pixels, labels, split = (members[name] for name in _ARRAYS)
     for name, array in (("labels", labels), ("split", split)):
         if array.shape != pixels.shape[:1]:
             shape = f"the shape {list(pixels.shape[:1])}, one for each image"
@@ -146,7 +146,7 @@ def _npz(path: Path) -> GivenArrays:
         if part not in split:
             raise ValueError(f"no image is in the split {part!r}")
     arrays = pixels[split == train], labels[split == train], pixels[split == test], labels[split == test]
-    return GivenArrays(arrays, channels_of(given), unused=unused_of(given, _ARRAYS))
+    return RawArrays(arrays, channels_beside(members), unused=unused_images(members, _ARRAYS))
 
 
 def _array(archive: Mapping[str, AnyArray], name: str) -> AnyArray:
@@ -159,7 +159,7 @@ def _array(archive: Mapping[str, AnyArray], name: str) -> AnyArray:
 def _folder(
     folder: Path,
     share: str | None,  # of each class that is tested on, as it is written
-) -> GivenArrays:
+) -> RawArrays:
     """Return training images and labels, and test images and labels, of a folder of pictures."""
     if (folder / "train").is_dir() and (folder / "test").is_dir():
         if others := [path.name for path in _entries(folder) if path.name not in ("train", "test")]:
@@ -186,7 +186,7 @@ def _folder(
         train, test = _split(folder, classes, share or _SHARE)
     images = _pixels(folder, [path for path, _ in (*train, *test)])
     arrays = images[: len(train)], _labels(train), images[len(train) :], _labels(test)
-    return GivenArrays(arrays, "first", classes)
+    return RawArrays(arrays, "first", classes)
 
 
 def _split(folder: Path, classes: Sequence[str], share: str) -> tuple[Pictures, Pictures]:
@@ -221,13 +221,13 @@ def _classes(folder: Path) -> list[str]:
 
 def _pictures(folder: Path) -> list[Path]:
     entries = _entries(folder)
-    found = [path for path in entries if path.suffix.lower() in SUFFIXES and path.is_file()]
-    if not found:
+    pictures = [path for path in entries if path.suffix.lower() in SUFFIXES and path.is_file()]
+    if not pictures:
         raise DatasetError(f"has no images in {str(folder)!r} ({', '.join(sorted(SUFFIXES))})")
-    if others := sorted({*entries} - {*found}):
+    if others := sorted({*entries} - {*pictures}):
         what = "a folder in that of a class" if others[0].is_dir() else "not a picture of a kind that is read"
         raise DatasetError(f"{others[0]}: is {what} ({', '.join(sorted(SUFFIXES))}); convert it, or move it away")
-    return found
+    return pictures
 
 
 def _entries(folder: Path) -> list[Path]:

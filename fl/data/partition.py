@@ -103,8 +103,8 @@ class Dirichlet(Division):
         ends = counts.cumsum(axis=0)
         pools = [_shuffled(pool, key, 1 + label) for label, pool in enumerate(by_label)]
         return [
-            np.concatenate([pool[end - n : end] for pool, n, end in zip(pools, own, until, strict=True)])
-            for own, until in zip(counts, ends, strict=True)
+            np.concatenate([pool[end - n : end] for pool, n, end in zip(pools, wanted, until, strict=True)])
+            for wanted, until in zip(counts, ends, strict=True)
         ]
 
 
@@ -116,7 +116,7 @@ class Listed(Division):
     sha256: str  # of the file
 
     def sizes(self, images: int, clients: int) -> Sequence[int]:
-        return [len(own) for own in self.images]
+        return [len(indices) for indices in self.images]
 
     def divide(self, by_label: Sequence[IntArray], clients: int, key: UInt32Array) -> Sequence[IntArray]:
         return self.images
@@ -151,10 +151,10 @@ def _pools(partition: Partition, seed: int, images_from: Source) -> Pools:
         label_of[pool] = label
     everything = np.concatenate(images)
     starts = np.cumsum([0, *map(len, images)])
-    found = Pools(everything, label_of[everything], starts, len(by_label))
-    for array in (found.images, found.label, found.starts):
+    pools = Pools(everything, label_of[everything], starts, len(by_label))
+    for array in (pools.images, pools.label, pools.starts):
         array.setflags(write=False)
-    return found
+    return pools
 
 
 @lru_cache(maxsize=8)

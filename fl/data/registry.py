@@ -72,5 +72,5 @@ def source(name: str) -> Source:
     """Return the source of a data set: another one if its files or its function are. Errors as in ``info``."""
     if name not in BUILTIN and is_path(name) and name not in DATASETS.names():
         return OwnFiles.of(name)
-    found = DATASETS.load(name)
-    return found if isinstance(found, Source) else OwnDataset(name, found)
+    plugin = DATASETS.load(name)
+    return plugin if isinstance(plugin, Source) else OwnDataset(name, plugin)

@@ -130,8 +130,8 @@ class MatlabFiles(Files):
     def parse(self, file: str, data: bytes) -> Iterable[AnyArray]:
         from scipy.io import loadmat  # takes its time to import
 
-        found = loadmat(io.BytesIO(data), variable_names=("X", "y"))
-        return found["X"].transpose(3, 2, 0, 1), found["y"].ravel() % 10  # the digit 0 has the label 10
+        arrays = loadmat(io.BytesIO(data), variable_names=("X", "y"))
+        return arrays["X"].transpose(3, 2, 0, 1), arrays["y"].ravel() % 10  # the digit 0 has the label 10
 
 
 def _idx(source: str, split: str | None = None, first_label: int = 0) -> IdxFiles:

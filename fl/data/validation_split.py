@@ -39,8 +39,8 @@ def split(
     if not total:
         raise ValueError(f"a share of {share} of {sizes.sum()} training images is not one image")
     chosen = subsets(draw_key(seed, "validation", dataset), _per_label(sizes, total), sizes)
-    held = np.concatenate([pool[own] for pool, own in zip(pools, chosen, strict=True)])
-    left = tuple(np.delete(pool, own) for pool, own in zip(pools, chosen, strict=True))
+    held = np.concatenate([pool[indices] for pool, indices in zip(pools, chosen, strict=True)])
+    left = tuple(np.delete(pool, indices) for pool, indices in zip(pools, chosen, strict=True))
     return Split(np.sort(held), left)
 
 
@@ -48,8 +48,8 @@ def _per_label(sizes: IntArray, total: int) -> IntArray:
     """Return [L] how many images of each label are held out: in proportion, the largest remainders rounded up."""
     counts, rest = np.divmod(total * sizes, sizes.sum())
     counts[np.argsort(-rest, kind="stable")[: total - int(counts.sum())]] += 1
-    found: IntArray = counts
-    return found
+    result: IntArray = counts
+    return result
 
 
 def held_out(images: int, share: float) -> int:

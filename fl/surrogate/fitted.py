@@ -64,11 +64,11 @@ def dqi_fit(dataset: str) -> Fit:
 
 def surrogate_fit(dataset: str, regime: Regime) -> Fit:
     """Return the learning curve of a data set in a training regime."""
-    found = [fit for fit in _all("surrogate") if fit.dataset == dataset]
-    for fit in found:
+    fits = [fit for fit in _all("surrogate") if fit.dataset == dataset]
+    for fit in fits:
         if fit.regime == regime:
             return fit
-    known = "; ".join(str(fit.regime) for fit in found)
+    known = "; ".join(str(fit.regime) for fit in fits)
     raise FitError(
         f"data set {dataset!r} has no surrogate fit for {regime}"
         + (f" (it has one for {known})" if known else "")
@@ -132,12 +132,12 @@ def _key(fit: Fit) -> tuple[str, str]:
 
 
 def _all(kind: Kind) -> list[Fit]:
-    found: list[Fit] = []
+    fits: list[Fit] = []
     for folder in (own_folder(), _SHIPPED):
         path = folder / f"{kind}.json"
         if path.exists():  # most users have none of their own
-            found += _read_once(path, version(path.stat()))
-    return found
+            fits += _read_once(path, version(path.stat()))
+    return fits
 
 
 @lru_cache(maxsize=16)

@@ -156,19 +156,21 @@ class RealFederation(Federation):
         by_service = _by_service(sorted(jobs, key=lambda job: job.client))
         losses: dict[tuple[str, int], float] = {}
 
-        def models(own: Sequence[TrainingJob], trained: Iterable[tuple[Float32Array, float]]) -> Iterator[Float32Array]:
-            for job, (model, loss) in zip(own, trained, strict=True):
+        def models(
+            service_jobs: Sequence[TrainingJob], trained: Iterable[tuple[Float32Array, float]]
+        ) -> Iterator[Float32Array]:
+            for job, (model, loss) in zip(service_jobs, trained, strict=True):
                 if not np.isfinite(loss):
                     raise Diverged(job.service, round_, job.client)
                 losses[job.service, job.client] = loss
                 yield model
 
         for service, trained in self._train(round_, by_service):
-            own = by_service[service]
-            merged = fedavg(models(own, trained), [job.weight for job in own])
-            if not np.isfinite(merged).all():
+            service_jobs = by_service[service]
+            mean = fedavg(models(service_jobs, trained), [job.weight for job in service_jobs])
+            if not np.isfinite(mean).all():
                 raise Diverged(service, round_, None)
-            self._learners[service].parameters = merged
+            self._learners[service].parameters = mean
         self._evaluate(self._learners[service] for service in by_service)
         return {
             service: TrainingOutcome(
@@ -182,11 +184,11 @@ class RealFederation(Federation):
     def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: each service's global model [P], its accuracy, and its test accuracy, if any."""
         models = {f"{name}/model": learner.parameters for name, learner in self._learners.items()}
-        models |= {f"{name}/accuracy": np.array([it.accuracy]) for name, it in self._learners.items()}
+        models |= {f"{name}/accuracy": np.array([learner.accuracy]) for name, learner in self._learners.items()}
         return models | {
-            f"{name}/test_accuracy": np.array([it.test_accuracy])
-            for name, it in self._learners.items()
-            if it.test_accuracy is not None
+            f"{name}/test_accuracy": np.array([learner.test_accuracy])
+            for name, learner in self._learners.items()
+            if learner.test_accuracy is not None
         }
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
@@ -218,7 +220,9 @@ class RealFederation(Federation):
             ):
                 return trainer.train(learner.parameters, *data, learner.task.regime)
 
-        one_by_one = [job for name, own in by_service.items() if not self._learners[name].batched for job in own]
+        one_by_one = [
+            job for name, service_jobs in by_service.items() if not self._learners[name].batched for job in service_jobs
+        ]
         trained: Iterator[tuple[Float32Array, float]] = map(train, one_by_one)
         if self._pool:
             held = sum(self._learners[job.service].parameters.nbytes for job in one_by_one)
@@ -227,14 +231,14 @@ class RealFederation(Federation):
             first = sorted(one_by_one, key=self._work, reverse=True) if held <= MOST_HELD else one_by_one
             started = {(job.service, job.client): self._pool.submit(train, job) for job in first}
             trained = (started.pop((job.service, job.client)).result() for job in one_by_one)
-        for service, own in by_service.items():
+        for service, service_jobs in by_service.items():
             learner = self._learners[service]
             if learner.batched:
-                clients = [learner.client_data(self._seed, round_, job) for job in own]
+                clients = [learner.client_data(self._seed, round_, job) for job in service_jobs]
                 with learner.blaming(f"to train in round {round_}"):
                     yield service, learner.batched.train(learner.parameters, clients, learner.task.regime)
             else:
-                yield service, islice(trained, len(own))
+                yield service, islice(trained, len(service_jobs))
 
     def _work(self, job: TrainingJob) -> int:
         return job.size * self._learners[job.service].task.regime.local_epochs
@@ -277,7 +281,7 @@ class RealFederation(Federation):
 
 
 def _by_service(jobs: Iterable[TrainingJob]) -> dict[str, list[TrainingJob]]:
-    found: dict[str, list[TrainingJob]] = defaultdict(list)
+    jobs_of: dict[str, list[TrainingJob]] = defaultdict(list)
     for job in jobs:
-        found[job.service].append(job)
-    return found
+        jobs_of[job.service].append(job)
+    return jobs_of

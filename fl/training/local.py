@@ -53,7 +53,7 @@ class ReferenceTrainer:
     ) -> tuple[Float32Array, float]:
         self._load(parameters)
         images, targets = self._images(pixels), torch.from_numpy(labels.astype(np.int64)).to(self._device)
-        velocities = [torch.zeros_like(it) for it in self._learned] if regime.momentum else None
+        velocities = [torch.zeros_like(parameter) for parameter in self._learned] if regime.momentum else None
         total = 0.0
         for epoch in torch.from_numpy(order.astype(np.int64)):
             for batch in epoch.split(regime.batch_size):
@@ -83,9 +83,9 @@ class ReferenceTrainer:
         self._load(parameters)
         self.module.eval()
         with torch.no_grad():  # not inference_mode: what a model keeps of it could not be trained with
-            found: Tensor = self.module(self._images(pixels)).cpu()
+            logits: Tensor = self.module(self._images(pixels)).cpu()
         self.module.train()
-        return found
+        return logits
 
     def _images(self, pixels: Pixels) -> Tensor:
         """Return [n, C, H, W] standardised images. A copy: torch takes no read-only arrays, and data sets may be."""
@@ -136,7 +136,10 @@ class BatchedTrainer:
         self._scale, self._offset = scale, offset
         self._shapes = {name: parameter.shape for name, parameter in module.named_parameters()}
         self._learned = torch.cat(
-            [torch.full((it.numel(),), it.requires_grad, device=device) for it in module.parameters()]
+            [
+                torch.full((parameter.numel(),), parameter.requires_grad, device=device)
+                for parameter in module.parameters()
+            ]
         )
 
     def train(

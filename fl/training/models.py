@@ -55,8 +55,8 @@ def initial_values(
     return np.asarray(inputs**-0.5 * part, dtype=np.float32)
 
 
-def _problem(found: Any) -> str | None:
-    return None if callable(found) else f"{found!r} cannot be called"
+def _problem(plugin: Any) -> str | None:
+    return None if callable(plugin) else f"{plugin!r} cannot be called"
 
 
 MODELS: "Registry[Callable[..., Module]]" = Registry(

@@ -160,7 +160,9 @@ def is_untouched(module: nn.Module) -> bool:
         not any(everywhere[name] for name in everywhere if name.startswith("_global") and name.endswith("_hooks"))
         and not any(callable(getattr(type(part), name, None)) for part in module.modules() for name in vars(part))
         and not any(vars(part)[name] for part in module.modules() for name in vars(part) if name.endswith("_hooks"))
-        and not any(it._backward_hooks or it._post_accumulate_grad_hooks for it in module.parameters())
+        and not any(
+            parameter._backward_hooks or parameter._post_accumulate_grad_hooks for parameter in module.parameters()
+        )
     )
 
 
@@ -190,11 +192,11 @@ def build(name: str, labels: int, shape: Shape, seed: int, *purpose: str | int, 
         if MODELS.is_builtin(name):
             return initialise(make(labels, shape), seed, *purpose)
         with faults_of(name, labels, shape, service):
-            given = {"shape": shape} if _takes_shape(make) else {}
-            module = make(labels, **given)
+            arguments = {"shape": shape} if _takes_shape(make) else {}
+            module = make(labels, **arguments)
             with seeded(b""):  # another one is tried: what a first call does is left to training
-                tried = make(labels, **given)
-                _check(tried, labels, shape, "" if given else _HINT)
+                tried = make(labels, **arguments)
+                _check(tried, labels, shape, "" if arguments else _HINT)
             names, places = zip(*map(_parameters, (module, tried)), strict=True)
             if places[0] & places[1]:
                 raise PluginError("its function returns the same module on every call; make a new one each time")
@@ -244,13 +246,13 @@ def _takes_shape(make: Callable[..., nn.Module]) -> bool:
 
 def _parameters(module: nn.Module) -> tuple[set[str], set[int]]:
     """Return the names of the parameters that have values, as lazy ones get with a first call, and where these lie."""
-    own = {name: it for name, it in module.named_parameters() if not is_lazy(it)}
-    return set(own), {it.untyped_storage().data_ptr() for it in own.values() if it.numel()}
+    ready = {name: parameter for name, parameter in module.named_parameters() if not is_lazy(parameter)}
+    return set(ready), {parameter.untyped_storage().data_ptr() for parameter in ready.values() if parameter.numel()}
 
 
 def vector(parameters: Iterable[Tensor]) -> Float32Array:
     """Return the values of parameters in one array [P], in their logical order, whatever their layout in memory."""
-    values: Float32Array = torch.cat([it.detach().reshape(-1) for it in parameters]).cpu().numpy()
+    values: Float32Array = torch.cat([parameter.detach().reshape(-1) for parameter in parameters]).cpu().numpy()
     return values
 
 
@@ -269,8 +271,8 @@ def _check(module: nn.Module, labels: int, shape: Shape, hint: str) -> None:
             raise PluginError(f"cannot take images {tuple(images.shape)}: {blame(error)}{hint}") from error
         if not isinstance(logits, Tensor):
             raise PluginError(f"returns a {type(logits).__name__}; it must return logits [n, labels]")
-        if (given := tuple(logits.shape)) != (2, labels):
-            raise PluginError(f"gives {given} for images {tuple(images.shape)}, not (2, {labels}){hint}")
+        if (size := tuple(logits.shape)) != (2, labels):
+            raise PluginError(f"gives {size} for images {tuple(images.shape)}, not (2, {labels}){hint}")
 
 
 # Models draw from generators that a process has one of each, torch's, NumPy's and Python's: their initial parameters,

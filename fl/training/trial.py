@@ -85,7 +85,7 @@ class Trial:
         except Exception:
             return False
         expected = [alone.train(start, *client, self._regime)[0] for client in clients]
-        return all(np.allclose(found, it, atol=1e-5) for (found, _), it in zip(together, expected, strict=True))
+        return all(np.allclose(result, one, atol=1e-5) for (result, _), one in zip(together, expected, strict=True))
 
     def _traits(self, used: ReferenceTrainer, new: ReferenceTrainer) -> Traits:
         start = used.parameters
@@ -107,7 +107,7 @@ class Trial:
         # One step, other images and other random numbers than below: else what a model keeps of them would be the same.
         train(used, slice(-self._regime.batch_size, None), _EARLIER)
         judge(used, self._full, _EARLIER)
-        if changed := [name for name, it in used.module.named_buffers() if not torch.equal(it, buffers[name])]:
+        if changed := [name for name, now in used.module.named_buffers() if not torch.equal(now, buffers[name])]:
             raise PluginError(
                 f"changes buffers in training ({', '.join(changed)}), which do not travel with the parameters; use "
                 "GroupNorm for BatchNorm, weight_norm for spectral_norm, and nothing that calls leave to later ones"
@@ -115,17 +115,17 @@ class Trial:
         uses: dict[Use, Callable[[ReferenceTrainer], Tried]]
         uses = {"evaluation": judge, "training": train}
         tried = {use: (run(used), run(new)) for use, run in uses.items()}
-        other = any(found.tobytes() != expected.tobytes() for (found, _), (expected, _) in tried.values())
+        other = any(old.tobytes() != fresh.tobytes() for (old, _), (fresh, _) in tried.values())
         of_new = _attributes(new.module)  # once both have done both: some are written in one of them alone
-        now = {key: it for key, it in _attributes(used.module).items() if it != attributes.get(key)}
-        kept = [f"`{key}`" for key, it in now.items() if other or it != of_new.get(key)]
+        now = {key: digest for key, digest in _attributes(used.module).items() if digest != attributes.get(key)}
+        kept = [f"`{key}`" for key, digest in now.items() if other or digest != of_new.get(key)]
         if kept or other:
             raise PluginError(_UNREPEATABLE.format(", ".join(kept) or "something"))
-        found, _ = judge(used)
+        logits, _ = judge(used)
         for rows in (slice(0, None, 2), slice(1, None, 2)):
             others = self._full.copy()
             others[rows] = self._dim[rows]
-            if judge(used, others)[0][rows].tobytes() != found[rows].tobytes():
+            if judge(used, others)[0][rows].tobytes() != logits[rows].tobytes():
                 raise PluginError(_BESIDE.format(self._culprit(used, others, rows)))
         # Other places and another number, for which another CPU may round otherwise. Random numbers are drawn by place.
         last = slice(None, -BATCH - 1, -1)
@@ -140,8 +140,8 @@ class Trial:
         seen: list[tuple[nn.Module, list[Tensor], list[Tensor]]] = []
 
         def record(module: nn.Module, *data: object) -> None:
-            given, found = ([it[rows].clone() for it in tree_leaves(part) if _is_batch(it)] for part in data)
-            seen.append((module, given, found))
+            inputs, outputs = ([x[rows].clone() for x in tree_leaves(part) if _is_batch(x)] for part in data)
+            seen.append((module, inputs, outputs))
 
         handle = register_module_forward_hook(record)
         for pixels in (self._dim, others):
@@ -149,8 +149,8 @@ class Trial:
         handle.remove()
         names = {module: name for name, module in trainer.module.named_modules()}
         half = len(seen) // 2
-        for (module, given, found), (_, taken, other) in zip(seen[:half], seen[half:], strict=True):
-            if all(map(torch.equal, given, taken)) and not all(map(torch.equal, found, other)):
+        for (module, inputs, outputs), (_, same, other) in zip(seen[:half], seen[half:], strict=True):
+            if all(map(torch.equal, inputs, same)) and not all(map(torch.equal, outputs, other)):
                 return f"{type(module).__name__} {names[module]!r}" if names[module] else type(module).__name__
         return "the model"
 

@@ -63,7 +63,7 @@ def test_the_logs_hold_true_costs_and_the_true_dqi(good: Path) -> None:
     logs = Logs.read(RunDirectory(good))
     for row, offer in zip(table(good, "clients"), table(good, "offers"), strict=True):
         number, client, m = int(row["round"]), int(row["client"]), logs.places[row["service"]]
-        factor = logs.population._moods.factors(number)[client]
+        factor = logs.population._cost_noise.factors(number)[client]
         for size, emd, amount in (("data_size", "emd", row["cost"]), ("reported_size", "reported_emd", row["bid"])):
             cost = to_micro(0.025 * int(row[size]) - float(row[emd]))
             assert to_micro(float(amount)) == round(cost * factor)
@@ -74,7 +74,7 @@ def test_the_logs_hold_true_costs_and_the_true_dqi(good: Path) -> None:
 def test_a_bid_must_follow_from_the_clients_cost_in_that_round(copy_of: Callable[[str], Path]) -> None:
     """Not just from a cost that some round could have made of the data."""
     run = copy_of("private")
-    factors = Logs.read(RunDirectory(run)).population._moods.factors(1)
+    factors = Logs.read(RunDirectory(run)).population._cost_noise.factors(1)
     first = table(run, "offers")[0]
     change(run, "offers", {"bid": f"{float(first['bid']) / factors[int(first['client'])]:.6f}"})
     assert any(": bid is " in problem for problem in verify(RunDirectory(run)).problems)

@@ -46,7 +46,7 @@ def test_a_clients_costs_have_one_factor_in_each_round_for_all_services() -> Non
         truth, other = plain.held(number), noisy.held(number)
         assert (truth.data_size == other.data_size).all()
         assert (truth.emd == other.emd).all()
-        factors = noisy._moods.factors(number)
+        factors = noisy._cost_noise.factors(number)
         assert (other.cost == np.rint(truth.cost * factors)).all()
         assert (noisy.draw(number).bid == other.cost).all(), "truthful clients bid their costs"
         found.append(factors)
@@ -62,14 +62,14 @@ def test_costs_do_not_depend_on_who_else_is_there() -> None:
 
 
 def test_without_noise_nothing_is_drawn() -> None:
-    assert (population_of()._moods.factors(1) == 1.0).all()
+    assert (population_of()._cost_noise.factors(1) == 1.0).all()
     assert (population_of().held(1).cost == population_of(cost_noise=0.0).held(1).cost).all()
 
 
 def test_a_misreport_costs_what_such_data_would_cost_the_same_client_in_this_round() -> None:
     lies = BEHAVIOURS.create("misreport", size=1.0)
     world, plain = (population_of(behaviour=lies, cost_noise=noise).draw(1) for noise in (0.5, 0.0))
-    factors = population_of(cost_noise=0.5)._moods.factors(1)
+    factors = population_of(cost_noise=0.5)._cost_noise.factors(1)
     assert (world.bid == np.rint(plain.bid * factors)).all()
     assert (world.held.cost == np.rint(plain.held.cost * factors)).all()
     assert (world.bid > world.held.cost).all()
