@@ -33,10 +33,8 @@ class Agent(TrainOptions):
 
     scenario: Annotated[
         "Place | Scenario | Sequence[Place | Scenario]",
-        Doc(
-            "The market to learn in, without a sweep, or several of them; its ``training.backend`` decides what is "
-            "trained on."
-        ),
+        Doc("""The market to learn in, without a sweep, or several of them; its ``training.backend`` decides what is
+        trained on."""),
     ]
     out: Annotated[Place, Doc("NAME.safetensors; the log and saved states go next to it.")]
     _: KW_ONLY

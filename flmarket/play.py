@@ -33,11 +33,9 @@ class Batch(RunOptions):
     ]
     policies: Annotated[
         "str | type[Policy] | Iterable[str | type[Policy]]",
-        Doc(
-            "For every service; one run each. A name, a name with options (``fmore(weight=4)``) or with the file of a "
-            "trained agent (``mahdrl:agent.safetensors``), ``all`` for every policy that can play, or a class of your "
-            "own. If none is given: the scenario's, with their options."
-        ),
+        Doc("""For every service; one run each. A name, a name with options (``fmore(weight=4)``) or with the file of
+        a trained agent (``mahdrl:agent.safetensors``), ``all`` for every policy that can play, or a class of your
+        own. If none is given: the scenario's, with their options."""),
     ] = ()
     seeds: Annotated["int | Iterable[int]", Doc("One run each; a number N means the seeds 0 to N - 1.")] = 1
     _: KW_ONLY
@@ -101,10 +99,8 @@ class Forks(PlayOptions):
     round_: Annotated[int, Doc("The first round that is changed.")]
     changes: Annotated[
         "Mapping[str, Any] | Sequence[Mapping[str, Any]]",
-        Doc(
-            "New values by key: ``services.NAME.budget``, ``services.NAME.policy`` (a name, or a class of your own), "
-            "``market.mechanism``, ``clients.cores``, ``clients.offline``; or several of these, one fork each."
-        ),
+        Doc("""New values by key: ``services.NAME.budget``, ``services.NAME.policy`` (a name, or a class of your
+        own), ``market.mechanism``, ``clients.cores``, ``clients.offline``; or several of these, one fork each."""),
     ]
     _: KW_ONLY
     out: Annotated[Place | None, Doc("The folder for the forks' run directories; that of the run if not given.")] = None

@@ -48,8 +48,13 @@ def declared(options: Any) -> Iterator[Declared]:
         if get_origin(field.type) is Annotated:
             kind, *notes = get_args(field.type)
             least = next((note.ge for note in notes if isinstance(note, Ge)), None)
-            sentence = next(note.documentation for note in notes if isinstance(note, Doc))
+            [sentence] = [sentence_of(note) for note in notes if isinstance(note, Doc)]
             yield Declared(field.name, kind, least, field.default, sentence)
+
+
+def sentence_of(note: Doc) -> str:
+    """Return what a note says on one line, on however many it is written."""
+    return " ".join(note.documentation.split())
 
 
 def check(options: Any, of: type) -> None:

@@ -29,7 +29,7 @@ class Key:
 
     @property
     def description(self) -> str:
-        return " ".join(self.schema["description"].split())
+        return str(self.schema["description"])
 
     @property
     def unit(self) -> str:

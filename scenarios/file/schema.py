@@ -28,7 +28,7 @@ from fl.data.registry import DATASETS
 from fl.data.validation_split import LARGEST_SHARE
 from fl.training.models import MODELS
 from fl.training.regime import Device, Kernel, Regime
-from flmarket.core.declared import Unit
+from flmarket.core.declared import Unit, sentence_of
 from flmarket.core.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
 from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
@@ -110,7 +110,7 @@ def _with_sentences(schema: dict[str, Any], table: type[BaseModel]) -> None:
     for name, field in table.model_fields.items():
         for note in field.metadata:
             if isinstance(note, Doc):
-                schema["properties"][name]["description"] = note.documentation
+                schema["properties"][name]["description"] = sentence_of(note)
             elif isinstance(note, Unit):
                 schema["properties"][name]["unit"] = note.name
 

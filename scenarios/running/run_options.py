@@ -110,10 +110,8 @@ class TrainOptions:
     ] = 1
     rivals: Annotated[
         Sequence[str],
-        Doc(
-            "Policies, NAME or NAME:CHECKPOINT, that non-learners draw from in each episode; itself: the agent as it "
-            "was, after episode 160. If none is given: those of the scenario."
-        ),
+        Doc("""Policies, NAME or NAME:CHECKPOINT, that non-learners draw from in each episode; itself: the agent as
+        it was, after episode 160. If none is given: those of the scenario."""),
     ] = ()
     evaluate_every: Annotated[
         int, Ge(1), Doc("Episodes between two evaluations, each of which saves a state that can be resumed from.")

@@ -11,6 +11,7 @@ from annotated_doc import Doc
 
 import scenarios.file.keys
 from fl.training.regime import Regime
+from flmarket.core.declared import sentence_of
 from scenarios.file.keys import keys, schema_at
 from scenarios.file.problems import Path
 from scenarios.file.reference import SECTIONS, reference, renewed
@@ -50,8 +51,8 @@ def test_the_keys_of_a_regime_are_declared_by_the_regime(field: dataclasses.Fiel
         ("training", "by_dataset", "mnist"): "as in [training]",
     }.items():
         [key] = [key for key in keys(table) if key.label == field.name]
-        [sentence] = [note.documentation for note in get_args(field.type) if isinstance(note, Doc)]
-        assert (key.description, key.default) == (" ".join(sentence.split()), absent)
+        [sentence] = [sentence_of(note) for note in get_args(field.type) if isinstance(note, Doc)]
+        assert (key.description, key.default) == (sentence, absent)
 
 
 @pytest.mark.parametrize(
