@@ -112,13 +112,13 @@ def _flatten(source: ScenarioSource, data: dict[str, Any]) -> list[Mistake]:
     return found
 
 
-def points(scenario: Scenario, *, catalogue: Catalogue | None = None) -> list[SweepPoint]:
+def points(scenario: Scenario) -> list[SweepPoint]:
     """Return every scenario of a sweep and of ``[[runs]]``, the last key changing fastest; of one without, itself.
 
     Raises:
         ScenarioError: a combination of values breaks the scenario. One that was loaded has been checked for that.
     """
-    found, wrong = _points(scenario, catalogue or installed())
+    found, wrong = _points(scenario, installed())
     if wrong:
         data = scenario.model_dump(exclude_none=True)
         raise ScenarioError(
@@ -202,7 +202,7 @@ def hashed(scenario: Scenario, extra: Mapping[str, str] | None = None) -> str:
     return resolved.model_dump_json() + "\0" + json.dumps(extra or {}, sort_keys=True)
 
 
-def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None = None) -> Scenario:
+def with_policy(scenario: Scenario, policy: str) -> Scenario:
     """Return the scenario with one policy for every service.
 
     A service that had it already keeps its options and checkpoint; those that its file gives it for another policy are
@@ -212,7 +212,6 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
         scenario: one market's, or one that sweeps something else.
         policy: ``NAME``, with options, ``NAME(key=value)``, or with the file of what it has learned,
             ``NAME:CHECKPOINT``.
-        catalogue: the policies that there are; those installed when not given.
 
     Raises:
         ScenarioError: a service does not take its options or checkpoint, or the scenario sweeps
@@ -221,23 +220,22 @@ def with_policy(scenario: Scenario, policy: str, *, catalogue: Catalogue | None 
         PluginError: the package that registers the policy is broken.
     """
     option = f"policy {policy!r}"
-    known = (catalogue or installed()).names["policy"]
-    name = re.split("[(:]", policy)[0]
-    if name not in known:
-        raise InputError(unknown_plugin("policy", name, known))
+    known, name = installed(), re.split("[(:]", policy)[0]
+    if name not in known.names["policy"]:
+        raise InputError(unknown_plugin("policy", name, known.names["policy"]))
     choice = PolicyChoice.parse(policy)
 
     def change(data: dict[str, Any]) -> None:
         choice.apply(data, scenario.seats)
 
     swept = [key for key in _varied(scenario) if key.startswith("services.") and key.rpartition(".")[2] == "policy"]
-    changed = _changed(scenario, option, change, swept, replace(catalogue or installed(), own_policies=True))
+    changed = _changed(scenario, option, change, swept, replace(known, own_policies=True))
     if not any(map(choice.plays, changed.services)):
         raise InputError(f"{option}: no service would play it, as overrides come after it; leave one of them out")
     return changed
 
 
-def with_values(scenario: Scenario, values: Mapping[str, object], *, catalogue: Catalogue | None = None) -> Scenario:
+def with_values(scenario: Scenario, values: Mapping[str, object]) -> Scenario:
     """Return the scenario with other values, which options such as ``--rounds`` set, by key: all, then checked.
 
     Raises:
@@ -255,7 +253,7 @@ def with_values(scenario: Scenario, values: Mapping[str, object], *, catalogue: 
         for key, value in values.items():
             put(data, tuple(key.split(".")), value)
 
-    return _changed(scenario, option, change, swept, catalogue, values)
+    return _changed(scenario, option, change, swept, installed(), values)
 
 
 def forked(
@@ -310,7 +308,7 @@ def _changed(
     option: str,
     change: Callable[[dict[str, Any]], object],
     swept: Sequence[str],
-    catalogue: Catalogue | None,
+    catalogue: Catalogue,
     set_by_option: Collection[str] = (),  # the keys that the option names itself
 ) -> Scenario:
     """Return a scenario after a change to its data that a command line option makes."""
@@ -318,7 +316,7 @@ def _changed(
         raise ScenarioError([Problem(option, None, key, "is swept by this scenario") for key in swept])
     data = scenario.model_dump(exclude_none=True)
     change(data)
-    result, found = examine(data, catalogue or installed())
+    result, found = examine(data, catalogue)
     if result is None:
         # What is wrong with the same value of each service is reported once.
         keys = {it.message: key_text(it.path, data) for it in reversed(found)}

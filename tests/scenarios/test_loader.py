@@ -293,13 +293,13 @@ class TestDigest:
 class TestChanges:
     def test_an_unknown_policy(self, scenario: Scenario, catalogue: Catalogue) -> None:
         with pytest.raises(InputError) as caught:
-            with_policy(scenario, "randm", catalogue=catalogue)
+            with_policy(scenario, "randm")
         assert str(caught.value) == "unknown policy 'randm'; did you mean 'random'?" + OWN
 
     def test_rounds(self, scenario: Scenario, catalogue: Catalogue) -> None:
-        assert with_values(scenario, {"rounds": 7}, catalogue=catalogue).rounds == 7
+        assert with_values(scenario, {"rounds": 7}).rounds == 7
         with pytest.raises(ScenarioError) as caught:
-            with_values(scenario, {"rounds": 0}, catalogue=catalogue)
+            with_values(scenario, {"rounds": 0})
         assert str(caught.value) == "rounds=0: must be greater than or equal to 1, not 0"
 
     def test_what_is_swept_stays(self, market: str, catalogue: Catalogue) -> None:
@@ -307,6 +307,6 @@ class TestChanges:
             market + '[sweep]\nrounds = [1, 2]\n"services.mnist.policy" = ["random", "lcfa"]', catalogue=catalogue
         )
         with pytest.raises(ScenarioError, match="rounds=3: is swept by this scenario"):
-            with_values(swept, {"rounds": 3}, catalogue=catalogue)
+            with_values(swept, {"rounds": 3})
         with pytest.raises(ScenarioError, match=r"policy 'lcfa': services\.mnist\.policy: is swept by this scenario"):
-            with_policy(swept, "lcfa", catalogue=catalogue)
+            with_policy(swept, "lcfa")

@@ -38,7 +38,7 @@ def attempt(text: str, catalogue: Catalogue, overrides: Sequence[str] = ()) -> N
         problems = error.problems
     else:
         assert parse(dumps(scenario), catalogue=catalogue) == scenario.with_seats({})
-        assert points(scenario, catalogue=catalogue)
+        assert points(scenario)
         return
     assert problems
     assert all(str(problem).isprintable() for problem in problems)

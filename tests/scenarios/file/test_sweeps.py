@@ -19,13 +19,13 @@ def scenario(market: str, catalogue: Catalogue) -> Scenario:
 
 
 def test_no_sweep_is_one_point(scenario: Scenario, catalogue: Catalogue) -> None:
-    (point,) = points(scenario, catalogue=catalogue)
+    (point,) = points(scenario)
     assert (dict(point.values), point.label, point.scenario) == ({}, "", scenario)
 
 
 def test_the_grid_is_walked_in_the_order_of_the_file(market: str, catalogue: Catalogue) -> None:
     text = market + '[sweep]\n"services.mnist.budget" = [10, 15]\n"clients.cores" = [1, 2, 3]\n'
-    grid = points(parse(text, catalogue=catalogue), catalogue=catalogue)
+    grid = points(parse(text, catalogue=catalogue))
     assert [(p.scenario.services[0].budget, p.scenario.clients.cores) for p in grid] == [
         (10.0, 1), (10.0, 2), (10.0, 3), (15.0, 1), (15.0, 2), (15.0, 3),
     ]  # fmt: skip
@@ -37,7 +37,7 @@ def test_the_grid_is_walked_in_the_order_of_the_file(market: str, catalogue: Cat
 
 def test_a_star_sweeps_a_key_of_all_services(market: str, catalogue: Catalogue) -> None:
     text = market + '[sweep]\n"services.*.budget" = [10, 15]\n'
-    grid = points(parse(text, catalogue=catalogue), catalogue=catalogue)
+    grid = points(parse(text, catalogue=catalogue))
     assert [{service.budget for service in point.scenario.services} for point in grid] == [{10.0}, {15.0}]
     assert grid[0].label == "services.*.budget=10"
     assert "overlaps with services.*.budget" in "".join(
@@ -57,7 +57,7 @@ def test_tables_do_as_well_as_quoted_keys(market: str, catalogue: Catalogue) -> 
 
 def test_whole_lists_and_absent_keys_can_be_swept(market: str, catalogue: Catalogue) -> None:
     text = market + '[sweep]\n"clients.data_size" = [[100], [50, 100]]\n"timeline.deadline" = [1, 2]'
-    grid = points(parse(text, catalogue=catalogue), catalogue=catalogue)
+    grid = points(parse(text, catalogue=catalogue))
     assert [(p.scenario.clients.data_size, p.scenario.timeline.deadline) for p in grid] == [
         ((100,), 1.0), ((100,), 2.0), ((50, 100), 1.0), ((50, 100), 2.0),
     ]  # fmt: skip
@@ -65,7 +65,7 @@ def test_whole_lists_and_absent_keys_can_be_swept(market: str, catalogue: Catalo
 
 def test_points_are_scenarios_of_their_own(market: str, catalogue: Catalogue) -> None:
     """A point's resolved text loads back, and has nothing of the sweep."""
-    for point in points(parse(market + "[sweep]\nrounds = [1, 2]", catalogue=catalogue), catalogue=catalogue):
+    for point in points(parse(market + "[sweep]\nrounds = [1, 2]", catalogue=catalogue)):
         assert parse(dumps(point.scenario), catalogue=catalogue) == point.scenario
 
 
@@ -128,7 +128,7 @@ def test_a_combination_may_be_wrong_where_its_values_are_not(market: str, catalo
 def test_a_sweep_can_be_set_and_a_swept_key_cannot(market: str, catalogue: Catalogue) -> None:
     text = market + '[sweep]\n"clients.cores" = [1, 2]'
     changed = parse(text, overrides=["sweep.clients.cores=[3]", "sweep.rounds=[4, 5]"], catalogue=catalogue)
-    assert [p.label for p in points(changed, catalogue=catalogue)] == [
+    assert [p.label for p in points(changed)] == [
         "clients.cores=3, rounds=4",
         "clients.cores=3, rounds=5",
     ]
@@ -140,7 +140,7 @@ def test_a_sweep_can_be_set_and_a_swept_key_cannot(market: str, catalogue: Catal
 def test_scenarios_made_by_hand_are_checked_too(scenario: Scenario, catalogue: Catalogue) -> None:
     swept = scenario.model_copy(update={"sweep": {"clients.cores": (1, 0)}})
     with pytest.raises(ScenarioError) as caught:
-        points(swept, catalogue=catalogue)
+        points(swept)
     message = "with clients.cores=0: must be greater than or equal to 1, not 0"
     assert str(caught.value) == f"scenario market: sweep.clients.cores: {message}"
 
@@ -157,7 +157,7 @@ services.digits.policy = "random"
 
 def test_each_table_of_runs_is_a_scenario(market: str, catalogue: Catalogue) -> None:
     scenario = parse(market + RUNS, catalogue=catalogue)
-    first, second = points(scenario, catalogue=catalogue)
+    first, second = points(scenario)
     assert first.values == {"clients.cores": 1, "services.mnist.budget": 10}
     assert (first.scenario.clients.cores, first.scenario.service("mnist").budget) == (1, 10)
     assert second.values == {"services.digits.policy": "random"}
@@ -167,8 +167,8 @@ def test_each_table_of_runs_is_a_scenario(market: str, catalogue: Catalogue) -> 
 
 def test_with_a_sweep_every_table_meets_every_point(market: str, catalogue: Catalogue) -> None:
     scenario = parse(market + RUNS + "[sweep]\nrounds = [2, 3]\n", catalogue=catalogue)
-    assert [point.values["rounds"] for point in points(scenario, catalogue=catalogue)] == [2, 3, 2, 3]
-    assert len({point.label for point in points(scenario, catalogue=catalogue)}) == 4
+    assert [point.values["rounds"] for point in points(scenario)] == [2, 3, 2, 3]
+    assert len({point.label for point in points(scenario)}) == 4
 
 
 @pytest.mark.parametrize(
@@ -195,9 +195,9 @@ def test_the_command_line_does_not_change_what_runs_set(market: str, catalogue: 
     assert "is in this scenario's [[runs]]" in found
     scenario = parse(market + RUNS + "[sweep]\nrounds = [2, 3]\n", catalogue=catalogue)
     with pytest.raises(ScenarioError, match="policy"):
-        with_policy(scenario, "hqfa", catalogue=catalogue)
+        with_policy(scenario, "hqfa")
     with pytest.raises(ScenarioError, match="rounds"):
-        with_values(scenario, {"rounds": 3}, catalogue=catalogue)
+        with_values(scenario, {"rounds": 3})
 
 
 def test_the_number_of_services_is_swept_by_taking_the_first_ones() -> None:
