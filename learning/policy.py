@@ -31,6 +31,10 @@ Bounds = Mapping[str, tuple[FloatArray, FloatArray]]
 """The lowest and the highest value of each part of what a service observes; see ``learning.seats.bounds``."""
 
 
+NEXT_TO_NONE = 1e-9
+"""A DQI this low counts as none: a price for a unit of it would be beyond all budgets, or beyond all numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class DataRanges:
     """The public ranges of clients' data, each the lowest and the highest; no report and no bid moves them."""

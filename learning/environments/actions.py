@@ -81,7 +81,7 @@ def _by_payment(
     return market, service, order[taken], price[taken]
 
 
-def checked(
+def read_action(
     select: npt.ArrayLike, payment: npt.ArrayLike, clients: int, payment_limit: float
 ) -> tuple[BoolArray, FloatArray]:
     """Return an action's parts [C] as arrays."""

@@ -17,7 +17,7 @@ from des.money import to_micro
 from des.observation import Observation, Offer
 from fl.arrays import BoolArray, Float32Array, FloatArray
 from flmarket.core.installation import require_extra
-from learning.environments.actions import ActionError, checked, project
+from learning.environments.actions import ActionError, project, read_action
 from learning.policy import Bounds
 from learning.seats import observed_parts
 
@@ -149,7 +149,7 @@ class DictCodec(Codec):
     def _read(self, action: Any) -> tuple[BoolArray, FloatArray]:
         if not isinstance(action, Mapping) or set(action) != {"select", "payment"}:
             raise ActionError("an action must hold 'select' and 'payment', and nothing else")
-        return checked(action["select"], action["payment"], self.clients, self.payment_limit)
+        return read_action(action["select"], action["payment"], self.clients, self.payment_limit)
 
     def _write(self, select: BoolArray, payment: FloatArray) -> Any:
         return {"select": select.astype(np.int8), "payment": payment}
@@ -181,7 +181,8 @@ class FlatCodec(Codec):
 
     def encode(self, observation: Observation) -> Float32Array:
         """Return the parts as one scaled vector."""
-        return self._scale(np.concatenate([part.ravel() for part in observed_parts(observation).values()]))
+        parts = observed_parts(observation)
+        return self._scale(np.concatenate([parts[name].ravel() for name in self.bounds]))
 
     def _read(self, action: Any) -> tuple[BoolArray, FloatArray]:
         values = np.asarray(action, dtype=np.float64)
@@ -190,7 +191,7 @@ class FlatCodec(Codec):
         if (wrong := np.flatnonzero(~(np.abs(values) <= 1))).size:
             raise ActionError(f"an action's values must lie between -1 and 1; value {wrong[0]} is {values[wrong[0]]:g}")
         payment = unit_payments(values[self.clients :], self.payment_limit)
-        return checked(values[: self.clients] > 0, payment, self.clients, self.payment_limit)
+        return read_action(values[: self.clients] > 0, payment, self.clients, self.payment_limit)
 
     def _write(self, select: BoolArray, payment: FloatArray) -> Any:
         return np.concatenate([np.where(select, 1.0, -1.0), 2 * (payment - 1) / (self.payment_limit - 1) - 1])

@@ -114,14 +114,14 @@ class Brain:
 
     def decide(self, observation: Observation, memory: RunMemory = START) -> Offer:
         """Return the offers that the critic thinks best (eq. 7)."""
-        return self._decided(observation, memory)[0]
+        return self._decision(observation, memory)[0]
 
     def reasons(self, observation: Observation, memory: RunMemory = START) -> Reasons:
-        offer, q, prices, chance = self._decided(observation, memory)
+        offer, q, prices, chance = self._decision(observation, memory)
         level = (prices[offer.clients] == offer.payments[:, None]).argmax(axis=1)
         return Reasons(offer, np.asarray(q, np.float64), chance[:, 0], chance[offer.clients, level])
 
-    def _decided(self, observation: Observation, memory: RunMemory) -> tuple[Offer, Any, FloatArray, Any]:
+    def _decision(self, observation: Observation, memory: RunMemory) -> tuple[Offer, Any, FloatArray, Any]:
         """Return the offer, q [C], the prices considered [C, L], and the chance to be served at each."""
         networks, seen = networks_of(self.settings), see(observation, memory, self.settings)
         prices, chance = self._prices(observation, seen.rivalry)
@@ -240,7 +240,7 @@ class Mahdrl(Player):
         if curve is not True and curve is not False:
             raise ValueError(f"curve must be true or false, not {curve!r}")
         known = context if curve else replace(context, curve=None)
-        super().__init__(known, _loaded(checkpoint, context.service, payments))
+        super().__init__(known, _load_brain(checkpoint, context.service, payments))
 
     @classmethod
     def agent_digest(cls, checkpoint: str | None) -> str:
@@ -267,6 +267,6 @@ def _shapes(settings: MahdrlSettings) -> Mapping[str, tuple[int, int]]:
     }
 
 
-def _loaded(checkpoint: str | None, service: str, payments: Payments | None) -> Brain:
+def _load_brain(checkpoint: str | None, service: str, payments: Payments | None) -> Brain:
     settings, networks = agent_files.load(checkpoint, NAME, service, MahdrlSettings, _shapes)
     return Brain(**networks, settings=settings if payments is None else replace(settings, payments=payments))

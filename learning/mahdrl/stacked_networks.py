@@ -1,4 +1,4 @@
-"""The parts that both learners share, stacked over their A agents: networks, Adam and replay buffers.
+"""Parts of both learners: networks, Adam and replay buffers, stacked over A agents, and the reasons of a decision.
 
 The parameters of A agents are one array, [A, P]: a batched matrix product serves them all. The same forward pass runs
 on NumPy arrays (playing) and on torch tensors (learning). On NumPy arrays its matrix products are exact ones

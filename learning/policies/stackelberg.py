@@ -8,11 +8,9 @@ from fl.arithmetic.elementary import log
 from fl.arrays import FloatArray
 from flmarket.core.plugin_options import in_range
 from learning.client_selection.selection import ranking
-from learning.policy import Policy, PolicyContext
+from learning.policy import NEXT_TO_NONE, Policy, PolicyContext
 
 __all__ = ["Stackelberg"]
-
-NEXT_TO_NONE = 1e-9  # DQI; a price for less quality than that would be beyond all budgets, or beyond all numbers
 
 
 class Stackelberg(Policy):

@@ -10,11 +10,9 @@ from des.offer_checks import MOST
 from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.plugin_options import in_range
 from learning.client_selection.selection import fill_budget, ranking
-from learning.policy import Policy, PolicyContext
+from learning.policy import NEXT_TO_NONE, Policy, PolicyContext
 
 __all__ = ["Worth"]
-
-NEXT_TO_NONE = 1e-9  # half-way DQI; what a unit of less would be worth is beyond all numbers
 
 
 def name_best(

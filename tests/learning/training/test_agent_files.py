@@ -11,7 +11,7 @@ from safetensors.numpy import load as load_arrays
 from safetensors.numpy import save
 
 from fl.arithmetic.streams import stream
-from learning.mahdrl.agent import Brain, Mahdrl, _loaded, _shapes
+from learning.mahdrl.agent import Brain, Mahdrl, _load_brain, _shapes
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.training import agent_files
 from learning.training.agent_files import CheckpointError, load
@@ -131,7 +131,7 @@ def forge(path, change_arrays=lambda arrays: arrays, **changes):
 def test_an_agent_whose_digest_is_right_and_that_is_none_is_named(agent, arrays, changes):
     forge(agent, arrays, **changes)
     with pytest.raises(CheckpointError) as error:
-        _loaded(str(agent), "alpha", None)
+        _load_brain(str(agent), "alpha", None)
     assert str(agent.with_suffix("")) in str(error.value)
 
 
