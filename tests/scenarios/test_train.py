@@ -2,7 +2,6 @@
 
 import json
 import subprocess
-import time
 from dataclasses import replace
 from pathlib import Path
 from shutil import copytree, rmtree
@@ -25,6 +24,7 @@ from scenarios.running.batch import play_batch
 from scenarios.running.run_options import RunOptions, TrainOptions
 from scenarios.train import AgentTraining, learned_rivals, new_learner, open_table, place, plan_training, run
 from support.shell import CLI, flmarket
+from support.terminal import wait_for
 
 
 def small(*overrides, **changes):
@@ -65,12 +65,9 @@ def test_resumed_after_a_kill_it_gives_the_same_bytes(tmp_path, policy):
     assert flmarket(*command(policy, whole)).returncode == 0
     process = subprocess.Popen([*CLI, *command(policy, killed)])
     states = killed.with_suffix(".training")
-    deadline = time.monotonic() + 120
-    while not list(states.glob("*.json")) and time.monotonic() < deadline:
-        time.sleep(0.005)
+    wait_for(lambda: any(states.glob("*.json")))
     process.kill()
     process.wait()
-    assert list(states.glob("*.json"))
     assert not killed.exists(), "killed too late to show anything"
     assert flmarket(*command(policy, killed), "--resume").returncode == 0
     assert files(killed) == files(whole)
@@ -465,9 +462,7 @@ def test_two_trainings_into_one_file_are_refused(tmp_path):
     out = tmp_path / "agent.safetensors"
     process = subprocess.Popen([*CLI, *command("mahdrl", out), "--episodes", "100000"])
     try:
-        deadline = time.monotonic() + 120
-        while not out.with_suffix(".csv").exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+        wait_for(out.with_suffix(".csv").exists)
         before = out.with_suffix(".csv").read_bytes()
         second = flmarket(*command("mahdrl", out), "--resume")
         log = out.with_suffix(".csv")

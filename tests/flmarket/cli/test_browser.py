@@ -1,25 +1,20 @@
 """The app in a real browser: Playwright drives Debian's Chromium. Both are installed by hand (CONTRIBUTING.md)."""
 
-import re
-import signal
-import socket
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from shutil import which
 
 import pytest
 
 from support.scenarios import SMALL
+from support.terminal import wait_for
+from support.web import serving
 
 sync_api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed (pip install playwright)")
 CHROMIUM = which("chromium") or which("chromium-browser")
 if CHROMIUM is None:
     pytest.skip("Chromium is not installed (apt install chromium)", allow_module_level=True)
 
-PATIENCE = 60.0
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync",
@@ -35,21 +30,8 @@ def folder(tmp_path: Path) -> Path:
 @pytest.fixture
 def address(folder: Path) -> Iterator[str]:
     """The address of a server of the app."""
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [sys.executable, "-P", "-m", "flmarket.cli.main", "tui", "--web", "--port", str(port)],
-        cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-    )  # fmt: skip
-    assert server.stdout is not None
-    try:
-        [found] = re.findall(r"Open (\S+)$", server.stdout.readline())
-        yield found
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(PATIENCE)
-        server.stdout.close()
+    with serving(folder) as (_, port, token):
+        yield f"http://127.0.0.1:{port}/?token={token}"
 
 
 @pytest.fixture
@@ -58,13 +40,6 @@ def browser() -> Iterator["sync_api.Browser"]:
         opened = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield opened
         opened.close()
-
-
-def until(happened: Callable[[], object], what: str) -> None:
-    end = time.monotonic() + PATIENCE
-    while not happened():
-        assert time.monotonic() < end, f"waited in vain for: {what}"
-        time.sleep(0.1)
 
 
 class Window:
@@ -90,7 +65,7 @@ class Window:
             self.page.wait_for_timeout(50)  # which lets frames come in
             return words in self._seen
 
-        until(drawn, words)
+        wait_for(drawn)
 
     @property
     def ended(self) -> bool:
@@ -113,10 +88,10 @@ def test_a_scenario_is_run_with_keys_and_the_app_is_left(
     window.wait_for("policies (mark")
     window.press("Enter")
     window.wait_for("complete")
-    until(lambda: complete(folder), "the run")
+    wait_for(lambda: complete(folder))
     assert [path.parent.name for path in complete(folder)] == ["seed-0000"]
     window.press("q")
-    until(lambda: window.ended, "the end")
+    wait_for(lambda: window.ended)
     assert window.page.locator("#ended").is_visible()
 
 
@@ -126,7 +101,7 @@ def test_two_tabs_are_two_apps_and_a_reload_starts_another(address: str, browser
     other.wait_for("quickstart")
     one.page.bring_to_front()
     one.press("q")
-    until(lambda: one.ended, "the end of one")
+    wait_for(lambda: one.ended)
     other.page.bring_to_front()
     other.press("?")
     other.wait_for("Keys here")

@@ -141,6 +141,14 @@ class Terminal:
         return False
 
 
+def wait_for(happened: Callable[[], object]) -> None:
+    """Wait for something to happen outside of terminals."""
+    end = time.monotonic() + 4 * PATIENCE
+    while not happened():
+        assert time.monotonic() < end
+        time.sleep(0.02)
+
+
 def alive(pid: int) -> bool:
     """Return whether a process is there, and not only its exit status."""
     try:

@@ -17,6 +17,7 @@ from scenarios.running.batch import run_all
 from scenarios.running.planning import plan
 from scenarios.running.processes import Process
 from support import shell
+from support.terminal import wait_for
 from support.tiers import slow
 
 LONG = "8"
@@ -257,9 +258,7 @@ def test_code_that_takes_long_is_reported_once(monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(worker, "is_own", lambda file: file == __file__)
     said: list[str] = []
     threading.Thread(target=worker.report_slow, args=[said.append], daemon=True).start()
-    end = time.monotonic() + 30
-    while not said and time.monotonic() < end:
-        time.sleep(0.01)
+    wait_for(lambda: said)
     time.sleep(0.3)
     [line] = said
     assert line.startswith(f"{__file__}:")

@@ -4,7 +4,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,10 +20,9 @@ from scenarios.running.batch import run_all
 from scenarios.running.planning import due, plan
 from scenarios.running.run_options import RunOptions
 from support.observers import Observer
+from support.terminal import PATIENCE, wait_for
 
 MARK = uuid.uuid4().hex
-PATIENCE = 60.0
-"""Seconds after which a wait has failed; on a busy machine everything takes longer."""
 
 # Where the test is about processes: they need not import torch.
 SURROGATE = ["training.backend=surrogate", "training.local_epochs=2"]
@@ -150,17 +148,11 @@ def test_an_interrupted_batch_leaves_no_process_and_goes_on(
     command = [sys.executable, "-P", "-m", "flmarket.cli.main", "run", "batch.toml", "--policy", "slow", "--jobs", "2"]
     slowly = os.environ | {"SLOW_SECONDS": "1"}  # on a busy machine, too, the signal comes before the last round
     process = subprocess.Popen(command, cwd=tmp_path, env=slowly, stderr=subprocess.PIPE, text=True)
-    assert process.stderr is not None
-    while len(list(tmp_path.glob("runs/*/slow/*/rounds.csv"))) < 2:
-        assert process.poll() is None, process.stderr.read()
-        time.sleep(0.02)
+    wait_for(lambda: len(list(tmp_path.glob("runs/*/slow/*/rounds.csv"))) == 2)
     process.send_signal(how)
     process.communicate(timeout=PATIENCE)
     assert process.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(how, -how)
-    deadline = time.monotonic() + PATIENCE
-    while children() and time.monotonic() < deadline:
-        time.sleep(0.02)
-    assert not children()
+    wait_for(lambda: not children())
     if how is not signal.SIGKILL:
         done = subprocess.run([*command, "--quiet"], cwd=tmp_path, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr

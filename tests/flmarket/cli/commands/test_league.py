@@ -3,7 +3,6 @@
 import re
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pandas as pd
@@ -11,6 +10,7 @@ import pytest
 
 from flmarket.benchmark.league import record
 from support.shell import CLI, Command, flmarket, process
+from support.terminal import wait_for
 
 SURROGATE = ["--set", "training.backend=surrogate", "--rounds", "6"]
 PAIR = ["--policy", "hqfa", "--policy", "lcfa"]
@@ -111,11 +111,7 @@ def test_killed_it_has_kept_each_game_that_is_over_and_resumed_it_leaves_the_sam
     with subprocess.Popen(
         [*league, "--jobs", "2", "--out", "mine"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as running:
-        assert running.stderr is not None
-        end = time.monotonic() + 200
-        while games_in(tmp_path / "mine") < 15:
-            assert time.monotonic() < end  # the one that does not end was waited for
-            time.sleep(0.1)
+        wait_for(lambda: games_in(tmp_path / "mine") >= 15)  # in spite of the one that does not end
         running.kill()
         running.communicate(timeout=60)  # to the end of all processes that have it open
     assert running.returncode == -signal.SIGKILL

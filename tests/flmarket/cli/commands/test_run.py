@@ -1,12 +1,9 @@
 """`flmarket run`: results on standard output, progress on standard error, and what happens the second time."""
 
 import json
-import os
-import pty
 import re
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pandas as pd
@@ -14,6 +11,7 @@ import pytest
 
 from scenarios.logs.directory import RunDirectory
 from support.shell import CLI, Done, flmarket
+from support.terminal import Terminal
 
 SURROGATE = ("--set", "training.backend=surrogate")
 
@@ -86,16 +84,9 @@ def test_who_wants_silence_or_has_gone_on_is_not_told_what_to_do_next(more: tupl
 
 def in_terminal(*words: str, cwd: Path) -> str:
     """Return what a command prints in a terminal."""
-    master, terminal = pty.openpty()
-    told = b""
-    with subprocess.Popen([*CLI, *words], stdin=terminal, stdout=terminal, stderr=terminal, cwd=cwd) as process:
-        os.close(terminal)
-        with suppress(OSError):  # Linux's way to say that the other side is closed
-            while read := os.read(master, 65536):
-                told += read
-    os.close(master)
-    assert process.returncode == 0, told
-    return told.decode().replace("\r\n", "\n")
+    with Terminal([*CLI, *words], cwd) as terminal:
+        assert terminal.end() == 0, terminal.written
+    return terminal.written.decode().replace("\r\n", "\n")
 
 
 def test_one_seed_is_named_and_many_are_counted(batch: Path) -> None:

@@ -4,7 +4,6 @@ import json
 import shutil
 import signal
 import subprocess
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from flmarket.core import tracking
 from support.shell import CLI, Command, flmarket
+from support.terminal import wait_for
 
 FEW = ("--markets", "alone,starved", "--seeds", "3")
 
@@ -178,10 +178,7 @@ def test_interrupted_it_keeps_each_run_that_is_over_and_leaves_no_process(how: s
         stderr=subprocess.PIPE,
         text=True,
     ) as running:
-        end = time.monotonic() + 120
-        while not (path.exists() and len(begun.read_text().splitlines()) == 2):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        wait_for(lambda: path.exists() and len(begun.read_text().splitlines()) == 2)
         running.send_signal(how)
         _, said = running.communicate(timeout=60)  # to the end of all processes that have it open
     assert running.returncode == {signal.SIGINT: 130, signal.SIGTERM: 143}.get(how, -how)

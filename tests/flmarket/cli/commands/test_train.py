@@ -2,12 +2,12 @@
 
 import signal
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
 
 from support.shell import CLI, flmarket
+from support.terminal import wait_for
 
 
 def test_it_says_when_there_is_nothing_to_resume(tmp_path: Path) -> None:
@@ -65,12 +65,8 @@ def test_ctrl_c_is_answered_with_what_is_kept_and_how_to_continue(every: int, sa
     with subprocess.Popen(
         [*CLI, *words, "--out", "mine.safetensors", "--quiet"], cwd=tmp_path, stderr=subprocess.PIPE, text=True
     ) as training:
-        end = time.monotonic() + 120
-        while not (
-            log.exists() and len(log.read_text().splitlines()) > 2 and (every > 1 or any(states.glob("*.json")))
-        ):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        wait_for(log.exists)
+        wait_for(lambda: len(log.read_text().splitlines()) > 2 and (every > 1 or any(states.glob("*.json"))))
         training.send_signal(signal.SIGINT)
         _, told = training.communicate(timeout=60)
     assert training.returncode == 130

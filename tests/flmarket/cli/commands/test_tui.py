@@ -4,11 +4,9 @@ import http.client
 import re
 import signal
 import socket
-import subprocess
 import sys
-import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,7 +14,8 @@ import pytest
 
 from flmarket.cli.web import MOST_SESSIONS
 from support.shell import CLI, process
-from support.terminal import PATIENCE, Terminal
+from support.terminal import PATIENCE, Terminal, wait_for
+from support.web import serving
 
 
 @pytest.mark.parametrize("arguments", [("tui",), ("tui", "quickstart"), ("replay", ".")])
@@ -79,29 +78,6 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[int, str]
         yield port, token
 
 
-@contextmanager
-def serving(folder: Path) -> Iterator[tuple[subprocess.Popen[str], int, str]]:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    server = subprocess.Popen(
-        [*CLI, "tui", "--web", "--port", str(port)],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-    )
-    assert server.stdout is not None
-    try:
-        [address] = re.findall(r"Open (http://127.0.0.1:\d+/)\?token=(\S{32})$", server.stdout.readline())
-        assert address[0] == f"http://127.0.0.1:{port}/"
-        yield server, port, address[1]
-    finally:
-        server.send_signal(signal.SIGINT)
-        server.wait(PATIENCE)
-        server.stdout.close()
-
-
 @pytest.mark.slow
 def test_browsers_on_this_machine_are_served_with_the_token_and_pages_of_its_own_only(served: tuple[int, str]) -> None:
     port, token = served
@@ -145,10 +121,7 @@ def test_a_socket_needs_the_token_and_an_origin_and_there_are_only_a_few(served:
     with ExitStack() as opened:
         taken = [handshake(port, f"/ws/{token}?width=80&height=24", own, opened) for _ in range(6)]
         assert taken == [101] * MOST_SESSIONS + [503] * (6 - MOST_SESSIONS)
-    end = time.monotonic() + PATIENCE  # once windows are closed, others are served
-    while handshake(port, f"/ws/{token}", own) != 101:
-        assert time.monotonic() < end
-        time.sleep(0.2)
+    wait_for(lambda: handshake(port, f"/ws/{token}", own) == 101)  # once windows are closed, others are served
 
 
 @pytest.mark.slow
@@ -160,15 +133,11 @@ def test_no_window_outlives_its_server_which_ends_before_a_window_would_be_misse
         own = f"http://127.0.0.1:{port}"
         assert handshake(port, f"/ws/{token}?width=80&height=24", own, opened) == 101
         children = Path(f"/proc/{server.pid}/task/{server.pid}/children")
-        end = time.monotonic() + PATIENCE
-        while not (windows := children.read_text().split()):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        wait_for(children.read_text)
+        windows = children.read_text().split()
         server.send_signal(number)
         server.wait(12)  # heartbeats are 15 seconds apart
-        while any(Path(f"/proc/{window}").exists() for window in windows):
-            assert time.monotonic() < end
-            time.sleep(0.1)
+        wait_for(lambda: not any(Path(f"/proc/{window}").exists() for window in windows))
 
 
 @dataclass
