@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from attack import damage, plugins, texts
+from attack import damage, kills, plugins, texts
 from attack.campaign import Campaign, Record, run, table, try_one
 from attack.shell import Done, differences
 
@@ -25,6 +25,14 @@ CAMPAIGN = Campaign("sometimes", "half of the attempts go wrong", 40, sometimes)
 @pytest.mark.parametrize("campaign", [*texts.CAMPAIGNS, *damage.CAMPAIGNS], ids=lambda campaign: campaign.name)
 def test_an_attempt_finds_nothing_wrong(campaign: Campaign) -> None:
     assert try_one(campaign, seed=1, number=0)[0] == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("campaign", "number"), [*((kills.CAMPAIGNS[0], n) for n in range(8)), *((it, 0) for it in kills.CAMPAIGNS[1:])]
+)
+def test_what_is_killed_at_random_instants_ends_with_the_same_bytes(campaign: Campaign, number: int) -> None:
+    assert try_one(campaign, seed=1, number=number)[0] == []
 
 
 @pytest.mark.slow

@@ -443,15 +443,6 @@ def test_mistakes_in_a_training_are_named_before_anything_is_written(
     assert not list(tmp_path.iterdir())
 
 
-def test_what_is_skipped_is_reported(results: flmarket.Results, capsys: pytest.CaptureFixture[str]) -> None:
-    out = results.paths[0].parents[2]
-    flmarket.run(flmarket.load("quickstart", QUICK), "random", out=out)
-    assert (
-        "quickstart (random) seed 0: already complete, skipped (the option fresh plays it again)"
-        in capsys.readouterr().err
-    )
-
-
 @pytest.mark.parametrize("missing", ["pettingzoo", "gymnasium"])
 def test_an_environment_without_its_extra_says_what_to_install(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in (
@@ -487,20 +478,13 @@ def test_no_cluster_is_asked_for_when_nothing_is_to_be_played(
         flmarket.run(scenario, "random", 2, engine="ray", out=out, fresh=True, progress=False)
 
 
-def test_a_summary_shows_all_of_its_columns_as_text(results: flmarket.Results) -> None:
+def test_summaries_and_comparisons_show_all_of_their_columns_as_text(results: flmarket.Results) -> None:
     summary = results.summary()
-    shown = repr(summary)
-    assert all(column in shown for column in summary.columns)
-    assert "..." not in shown
-    assert max(map(len, shown.splitlines())) <= 120
+    for table in (summary, results.compare("random")):
+        assert all(column in repr(table) for column in table.columns)
+        assert "..." not in repr(table)
+    assert max(map(len, repr(summary).splitlines())) <= 120
     assert "..." not in repr(summary.iloc[:2].round(2))
-
-
-def test_a_comparison_shows_its_differences_as_text(results: flmarket.Results) -> None:
-    compared = results.compare("random")
-    shown = repr(compared)
-    assert all(column in shown for column in compared.columns)
-    assert "..." not in shown
 
 
 def test_variants_of_a_class_are_subclasses_and_options_are_set_by_service(tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """Interventions: checked like every key, applied at the start of their round, and no other world for anybody."""
 
+import re
+
 import numpy as np
 import pytest
 
@@ -17,37 +19,15 @@ from scenarios.logs.reading import LogError, LoggedRound
 from scenarios.world import World
 from support.federations import StubFederation
 from support.runs import round_text
+from support.scenarios import TWO_SERVICES
 
-BASE = """\
-name = "interventions"
-rounds = 6
-dqi = "published"
-[clients]
-count = 6
-cores = 2
-data_size = [40, 80]
-emd = [0.2, 0.8]
-cost = { per_sample = 0.05, per_emd = 1.0 }
-[[services]]
-name = "one.a"
-dataset = "digits"
-budget = 10
-target_accuracy = 0.9
-reward_base = 60
-policy = "POLICY"
-[[services]]
-name = "two"
-dataset = "strokes"
-budget = 10
-target_accuracy = 0.9
-reward_base = 60
-policy = "POLICY"
-"""
+BASE = TWO_SERVICES.replace("alpha", "one.a").replace("beta", "two").replace("cores = 1", "cores = 2")
 
 
 def text(*interventions: tuple[int, str, str], policy: str = "lcfa") -> str:
     tables = [f'[[interventions]]\nround = {n}\nkey = "{key}"\nvalue = {value}\n' for n, key, value in interventions]
-    return BASE.replace("POLICY", policy) + "".join(tables)
+    base = re.sub(r'policy = ".*"', f'policy = "{policy}"', BASE.replace("rounds = 8", "rounds = 6"))
+    return f'name = "interventions"\n{base}{"".join(tables)}'
 
 
 def reports(scenario: Scenario) -> list[RoundReport]:

@@ -1,9 +1,6 @@
 """Runs that are killed resume, and their files are byte for byte those of a run that never was."""
 
-import json
 import resource
-import subprocess
-import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
@@ -20,7 +17,7 @@ from learning.episode import Stopped
 from learning.policy import Policy, PolicyContext, policy
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
-from scenarios.loader import dumps, parse
+from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running import checkpoint
@@ -311,71 +308,6 @@ def test_a_learner_goes_on_with_what_it_learned_or_starts_over(
     execute(stopped, shelf, AfterRound(lambda report: played.append(report.round)), workers=0)
     assert played[0] == (8 if goes_on else 1)
     assert results(stopped) == results(through)
-
-
-KILLS = """
-import os, random, signal, sys, time
-from pathlib import Path
-from scenarios.running import checkpoint
-from scenarios.running.planning import plan
-from scenarios.build import Shelf, build
-from scenarios.logs.run_state import RunState
-from scenarios.loader import parse
-from scenarios.running.runner import execute
-
-out, kills = Path(sys.argv[1]), 0
-checkpoint.INTERVAL = 0.0
-shelf, dice = Shelf(), random.Random(20)
-scenario = parse(sys.stdin.read())
-shelf.digests(scenario)
-build(scenario, 0, shelf, workers=0).federation.close()  # imports all that a run does
-for seed in range(1000):
-    [run] = plan([scenario], [], [0], out / str(seed), shelf)
-    while run.directory.state is not RunState.COMPLETE:
-        begun, from_start = time.monotonic(), run.directory.state is RunState.WAITING
-        child = os.fork()
-        if child == 0:
-            execute(run, shelf, workers=seed % 3)
-            os._exit(0)
-        # The first run tells how long one takes; on a busy machine the next ones may be quicker.
-        until = begun + (dice.uniform(0.0, lasts) if seed and kills < 20 else 1e9)
-        ended, status = os.waitpid(child, os.WNOHANG)
-        while not ended and time.monotonic() < until:
-            time.sleep(0.001)
-            ended, status = os.waitpid(child, os.WNOHANG)
-        if not ended:
-            os.kill(child, signal.SIGKILL)
-            ended, status = os.waitpid(child, 0)
-        if os.WIFSIGNALED(status):
-            kills += 1
-        else:
-            assert status == 0, status
-            if from_start:
-                lasts = time.monotonic() - begun
-    print(run.directory.path, flush=True)
-    if kills >= 20:
-        break
-print(kills)
-"""
-
-
-@pytest.mark.slow
-def test_runs_killed_twenty_times_at_random_instants_end_with_the_same_bytes(
-    scenario: Scenario, whole: dict[str, bytes], tmp_path: Path
-) -> None:
-    # One process that imports everything once and forks a child for every attempt.
-    done = subprocess.run(
-        [sys.executable, "-c", KILLS, str(tmp_path)], input=dumps(scenario), capture_output=True, text=True, timeout=200
-    )
-    assert done.returncode == 0, done.stderr
-    *paths, kills = done.stdout.split()
-    assert int(kills) >= 20
-    logs = ""
-    for path in map(Path, paths):
-        assert {name: (path / name).read_bytes() for name in RESULTS} == whole
-        assert json.loads((path / "meta.json").read_text())["status"] == "complete"
-        logs += (path / "run.log").read_text()
-    assert "continue after round" in logs
 
 
 @pytest.mark.usefixtures("every_round")

@@ -10,7 +10,6 @@ import pytest
 from flmarket.analysis.results.fork_effect import Comparison
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.results.setting import RunSetting
-from flmarket.core.text import spans
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
@@ -135,21 +134,6 @@ def test_sums_and_rounds_of_services_and_clients(scenario: Scenario) -> None:
     assert rows["4", "jobs"] == (3.0, 2.0, -1.0, 3, "3")
     assert ("0", "income") not in rows
     assert "mnist reached its target in round 2; in the original it never reached its target" in found.sentences()
-
-
-def test_means_count_from_the_arrival_as_in_reports() -> None:
-    late = parse(SCENARIO + SERVICE.format("mnist") + SERVICE.format("fashion") + "arrival = 3\n")
-    original = [logged(1, CALM), logged(2, CALM), logged(3, CALM, "0.300000"), logged(4, CALM, "0.400000")]
-    fork = [*original[:3], logged(4, [], "0.500000")]
-    rows = {key: row[3:6] for key, row in rows_of(compared(late, original, fork)).items()}
-    assert rows["fashion", "AUC"] == (35.0, 40.0, 5.0)
-    assert rows["mnist", "AUC"] == (30.0, 32.5, 2.5)
-
-
-def test_rounds_as_text() -> None:
-    assert spans([]) == ""
-    assert spans([7]) == "7"
-    assert spans([1, 2, 3, 5, 8, 9]) == "1-3, 5, 8-9"
 
 
 def test_a_service_that_arrives_later_counts_from_its_arrival() -> None:

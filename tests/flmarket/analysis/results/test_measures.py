@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import flmarket
@@ -27,6 +28,8 @@ def test_indices_of_fairness_at_their_ends() -> None:
     assert gini([0, 0, 0, 5]) == pytest.approx(0.75)
     assert gini([1, 2, 3]) == pytest.approx(2 / 9)
     assert gini([0, 0]) == 0
+    differences = [abs(a - b) for a in (2, 6, 4) for b in (2, 6, 4)]
+    assert gini([2, 6, 4]) == pytest.approx(np.mean(differences) / (2 * 4))
     assert hhi([2, 2, 2, 2]) == pytest.approx(0.25)
     assert hhi([0, 7]) == 1
     assert hhi([1, 3]) == pytest.approx(10 / 16)

@@ -12,30 +12,9 @@ from scenarios.loader import dumps, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.world import World
 from support.runs import change, played, reseal, table
+from support.scenarios import SMALL
 
-SCENARIO = """\
-name = "lamps"
-rounds = 2
-dqi = "published"
-
-[clients]
-count = 4
-cores = 1
-data_size = [20, 40]
-emd = [0.0, 0.6]
-cost = { per_sample = 0.05, per_emd = 0.5 }
-
-[training]
-model = "mlp"
-
-[[services]]
-name = "alpha"
-dataset = "lamps.npz"
-budget = 8
-target_accuracy = 1.0
-reward_base = 60
-policy = "random"
-"""
+SCENARIO = f"dqi = 'published'\n{SMALL.replace('digits', 'lamps.npz')}[training]\nmodel = 'mlp'\n"
 
 
 def write(labels: int, images: int = 240) -> None:
@@ -79,7 +58,7 @@ def test_bids_are_checked_with_the_labels_that_the_run_recorded(make: Callable[[
 
 def test_what_no_run_has_played_is_named(run: RunDirectory) -> None:
     """A cost that no market takes, in a scenario.toml that was changed together with meta.json."""
-    text = run.scenario_text().replace("per_emd = 0.5", "per_emd = 500.0")
+    text = run.scenario_text().replace("per_emd = 1.0", "per_emd = 500.0")
     assert text != run.scenario_text()
     (run.path / "scenario.toml").write_text(text)
     reseal(run.path)
@@ -96,4 +75,4 @@ def test_what_no_run_has_played_is_named(run: RunDirectory) -> None:
     assert dumps(changed) != dumps(scenario)
     with pytest.raises(InputError) as caught:
         World(changed, 0)
-    assert str(caught.value) == f"scenario 'lamps': {problem}"
+    assert str(caught.value) == f"scenario 'small': {problem}"

@@ -5,13 +5,12 @@ import html
 import io
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import pytest
 
 from flmarket.analysis.figures.drawing import images
 from flmarket.analysis.figures.report_figures import curves, figures
-from flmarket.analysis.results.measures import gini, jain
+from flmarket.analysis.results.measures import jain
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
 from flmarket.analysis.results.report_tables import introduction, sentences, tables
@@ -557,16 +556,6 @@ def test_rounds_to_target_are_marked_where_they_are_a_lower_bound(out: Path) -> 
     assert (market, a, b) == ("> 3.5 (1 of 4)", "never", "> 3.0 (1 of 2)")
     always = [row["rounds to target"] for row in parts[-1] if row["policy"] == "two"]
     assert always == ["> 4.0 (1 of 2)"]
-
-
-@pytest.mark.parametrize(
-    ("values", "index"), [([3, 3, 3], 0), ([0, 0, 0], 0), ([0, 0, 0, 8], 3 / 4), ([1, 3], 1 / 4), ([2, 6, 4], 2 / 9)]
-)
-def test_gini_coefficient(values: list[float], index: float) -> None:
-    assert gini(np.array(values)) == pytest.approx(index)
-    differences = [abs(a - b) for a in values for b in values]
-    if sum(values):
-        assert gini(values) == pytest.approx(np.mean(differences) / (2 * np.mean(values)))
 
 
 @pytest.mark.parametrize(
