@@ -526,3 +526,17 @@ def test_an_interrupted_batch_says_how_it_continues(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt) as caught:
         flmarket.run(flmarket.load("quickstart", QUICK), Interrupting, out=tmp_path, progress=False)
     assert caught.value.__notes__ == ["the same call continues each interrupted run from its last checkpoint"]
+
+
+def test_a_run_of_which_one_service_keeps_its_policy_is_found_again_and_forked(
+    two_services: str, tmp_path: Path
+) -> None:
+    (tmp_path / "market.toml").write_text(two_services)
+    chosen = flmarket.load(tmp_path / "market.toml", {"services.alpha.policy": "hqfa"})
+    options = {"policies": "random", "out": tmp_path / "runs", "progress": False}
+    [run] = flmarket.run(chosen, **options).runs
+    assert [service.policy for service in run.setting.scenario.services] == ["hqfa", "random"]
+    assert run.policy == "random+as-configured"
+    assert flmarket.run(chosen, **options).paths == [run.directory.path]  # not played again
+    [fork] = flmarket.fork(run.directory.path, 2, {"clients.cores": 3}, progress=False)
+    assert [service.policy for service in fork.run.scenario.services] == ["hqfa", "random"]

@@ -1,7 +1,6 @@
 """A market over a user's own data set, whose images are small and in colour: from its function to the logs of a run."""
 
 import csv
-import hashlib
 import inspect
 from collections.abc import Callable
 from pathlib import Path
@@ -16,7 +15,6 @@ from fl.training.trainers import Engine
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import ScenarioError, load, parse
-from scenarios.plugin_files import load_plugin
 from scenarios.running.batch import notes, run_all
 from scenarios.running.batch_run import Run
 from scenarios.running.planning import plan
@@ -112,31 +110,6 @@ def test_runs_on_other_images_of_the_same_name_go_into_another_folder(tmp_path: 
     dataset("lamps")(lambda: (*lamps(seed=2), *lamps(90, seed=1)))
     (after,) = plan([scenario], [], [0], tmp_path, Shelf())
     assert before.digest != after.digest
-
-
-@pytest.mark.slow
-def test_a_file_with_a_data_set_goes_to_all_processes_that_play_runs(
-    tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
-) -> None:
-    file = tmp_path / "mine.py"
-    file.write_text(
-        "import numpy as np\n"
-        "from fl.data.registry import dataset\n\n"
-        f"{inspect.getsource(lamps)}\n"
-        '@dataset("more-lamps")\n'
-        "def more_lamps():\n"
-        "    return *lamps(seed=3), *lamps(90, seed=4)\n"
-    )
-    load_plugin(file)
-    scenario = parse(SCENARIO, overrides=["services.alpha.dataset=more-lamps", "rounds=1"])
-    for folder, jobs in (("alone", 1), ("together", 2)):
-        shelf, out = Shelf(), tmp_path / folder
-        runs = plan([scenario], [], [0, 1], out, shelf)
-        runs = run_all(runs, shelf, Strict(), RunOptions(jobs=jobs, workers=0)).complete
-        digest = hashlib.sha256(file.read_bytes()).hexdigest()
-        for run in runs:
-            assert run.directory.meta()["plugins"] == {"data set more-lamps": {"file": "mine.py", "sha256": digest}}
-    assert files_of(tmp_path / "alone") == files_of(tmp_path / "together")
 
 
 def problems(*overrides: str) -> list[str]:

@@ -3,9 +3,17 @@
 import json
 from pathlib import Path
 
+import pytest
+
+from fl.data.registry import Dataset
+from fl.data.registry import load as load_dataset
+from fl.training import fused
 from scenarios.build import Shelf
 from scenarios.loader import parse, points
 from scenarios.running.batch import notes
+from scenarios.running.planning import planned
+from scenarios.running.run_options import RunOptions
+from support.scenarios import SMALL
 
 POOR = "small: no service can buy a client: none asks less than"
 RISE = '\n[[interventions]]\nround = 3\nkey = "services.beta.budget"\nvalue = 1.0\n'
@@ -52,3 +60,23 @@ def test_clients_that_own_nothing_are_noted_once_for_all_points_of_a_sweep(one_s
     scenarios = [point.scenario for point in points(swept)]
     assert len(scenarios) == 2
     assert sum("without an image" in note for note in notes(scenarios, Shelf())) == 1
+
+
+def test_a_data_set_that_no_point_of_a_sweep_uses_is_neither_noted_nor_loaded(tmp_path: Path) -> None:
+    def images(name: str) -> Dataset:
+        assert name != "mnist"
+        return load_dataset(name)
+
+    text = SMALL.replace('"digits"', '"mnist"') + '[sweep]\nservices.one.dataset = ["digits", "strokes"]\n'
+    runs = planned([parse(text)], [], [0], RunOptions(out=tmp_path), Shelf(images))
+    said = notes([run.scenario for run in runs], Shelf(images))
+    for name in ("digits", "strokes"):
+        assert any(note.startswith(f"data set '{name}' is trained as its fits were measured") for note in said)
+    assert not any("mnist" in note for note in said)
+
+
+@pytest.mark.parametrize(("kernel", "count"), [("auto", 1), ("reference", 0)])
+def test_a_missing_extension_is_noted_once_in_a_batch(kernel: str, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(fused, "_kernels", {})
+    scenarios = [parse(SMALL, overrides=[f"name={name}", f"training.kernel={kernel}"]) for name in ("one", "other")]
+    assert sum("the fused kernel was not built" in note for note in notes(scenarios, Shelf())) == count

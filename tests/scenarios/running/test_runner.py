@@ -73,21 +73,6 @@ def test_logs_are_rectangular_and_a_service_that_left_keeps_its_accuracy(path: P
     assert list(beta["spent"] > 0) == [True, False, False, False]
 
 
-def test_the_logs_add_up(path: Path) -> None:
-    rounds, offers, events = (pd.read_csv(path / f"{table}.csv") for table in ("rounds", "offers", "events"))
-    served = offers[offers["outcome"] == "served"].groupby(["round", "service"])
-    at = rounds[rounds["served"] > 0].set_index(["round", "service"])
-    assert np.allclose(served["payment"].sum(), at["spent"].sort_index())
-    assert (served.size() == at["served"].sort_index()).all()
-    assert (served["data_size"].sum() == at["samples"].sort_index()).all()
-    paid = events[events["event"] == "pay"].groupby(["round", "service"])["amount"].sum()
-    assert np.allclose(paid, at["spent"].sort_index())
-    assert (rounds["offered"] <= rounds["budget"]).all()
-    assert (offers["payment"] >= offers["bid"]).all()
-    cores = offers[offers["outcome"] == "served"].groupby(["round", "client"]).size()
-    assert cores.max() <= 1
-
-
 def test_another_seed_is_another_world(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([small], [], [0, 1], tmp_path, shelf)
     run_all(runs, shelf, Observer(), RunOptions(workers=0))
@@ -109,16 +94,6 @@ def test_policies_to_be_compared_share_a_directory_and_face_the_same_world(
         worlds.append((observed.dqi, observed.own_bids))
         setup.federation.close()
     assert np.array_equal(worlds[0], worlds[1])
-
-
-def test_a_complete_run_is_skipped(small: Scenario, tmp_path: Path, shelf: Shelf) -> None:
-    runs = plan([small], [], [0], tmp_path, shelf)
-    run_all(runs, shelf, Observer(), RunOptions(workers=0))
-    before = (runs[0].directory.path / "meta.json").read_bytes()
-    observer = Observer()
-    run_all(runs, shelf, observer, RunOptions(workers=0))
-    assert observer.notified == [("skipped", runs[0], None)]
-    assert (runs[0].directory.path / "meta.json").read_bytes() == before
 
 
 def test_a_sweep_runs_every_point_into_a_directory_of_its_own(two_services: str, tmp_path: Path, shelf: Shelf) -> None:

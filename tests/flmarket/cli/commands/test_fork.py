@@ -92,32 +92,12 @@ def test_forks_go_beside_their_original_and_a_second_call_plays_nothing(original
     assert second.stdout == first.stdout
 
 
-def test_differences_have_their_rounds(original: Path, tmp_path: Path) -> None:
-    table = tmp_path / "differences.csv"
-    done = flmarket(
-        *("fork", str(original), "--round", "5", "--set", "services.alpha.budget=0", "--out", str(tmp_path / "forks")),
-        *("--csv", str(table)),
-    )
+def test_differences_are_said_with_their_first_round(original: Path, tmp_path: Path) -> None:
+    done = flmarket("fork", str(original), "--round", "5", "--set", "services.alpha.budget=0", "--out", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    [fork] = forks_in(tmp_path / "forks")
+    [fork] = forks_in(tmp_path)
     assert f"services.alpha.budget=0 from round 5 on: {fork}" in done.stdout
     assert "  round 5: alpha no longer wanted client " in done.stdout
-    rows = pd.read_csv(table, dtype={"rounds": str, "name": str})
-    assert list(rows.columns) == [
-        *("changes", "kind", "name", "measure", "original", "fork", "difference", "first_round", "rounds")
-    ]
-    before, after = (pd.read_csv(run / "rounds.csv") for run in (original, fork))
-    for service in ("alpha", "beta", "early"):
-        spent = rows[(rows.kind == "service") & (rows.name == service) & (rows.measure == "spent")].iloc[0]
-        one, other = (run[run.service == service].set_index("round").spent for run in (before, after))
-        assert (spent.original, spent.fork) == pytest.approx((one.sum(), other.sum()), abs=1e-3)
-        differing = one.index[one != other]
-        if len(differing):
-            assert spent.first_round == differing[0] >= 5
-    paid = [pd.read_csv(run / "offers.csv").groupby("client").paid.sum() for run in (original, fork)]
-    clients = rows[(rows.kind == "client") & (rows.measure == "income")].set_index("name").difference
-    for client, amount in (paid[1].reindex(range(6), fill_value=0) - paid[0].reindex(range(6), fill_value=0)).items():
-        assert clients.get(str(client), 0.0) == pytest.approx(amount, abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -300,4 +280,8 @@ def test_the_csv_file_is_there_although_nobody_reads_the_rest(original: Path, tm
     )  # fmt: skip
     os.close(writing)
     assert (done.returncode, done.stderr) == (0, "")
-    assert set(pd.read_csv(tmp_path / "all.csv").changes) == {"clients.cores=2"}
+    table = pd.read_csv(tmp_path / "all.csv")
+    assert list(table.columns) == [
+        *("changes", "kind", "name", "measure", "original", "fork", "difference", "first_round", "rounds")
+    ]
+    assert set(table.changes) == {"clients.cores=2"}
