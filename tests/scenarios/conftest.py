@@ -1,35 +1,17 @@
-"""A small scenario, and a catalogue of data sets and policies that needs no data."""
+"""A small scenario, and the complete runs of worlds."""
 
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from fl.data.dataset import DatasetError
+from fl.data.registry import dataset
 from scenarios.build import Shelf
-from scenarios.file.checks import Catalogue, installed
 from scenarios.logs.directory import RunDirectory
 from support.runs import played
 from support.worlds import WORLDS
-
-
-@dataclass(frozen=True)
-class Facts:
-    labels: int
-    train_size: int
-    test_size: int
-    rarest_label: int
-
-
-DATASETS = {
-    "digits": Facts(labels=10, train_size=1_437, test_size=360, rarest_label=139),
-    "mnist": Facts(labels=10, train_size=60_000, test_size=10_000, rarest_label=5_421),
-    "fashion-mnist": Facts(labels=10, train_size=60_000, test_size=10_000, rarest_label=6_000),
-    "emnist-digits": Facts(labels=10, train_size=240_000, test_size=40_000, rarest_label=24_000),
-    "pair": Facts(labels=2, train_size=1_000, test_size=200, rarest_label=400),
-}
 
 MARKET = """\
 name = "market"
@@ -104,20 +86,15 @@ def shelf() -> Shelf:
     return Shelf()
 
 
-def facts(name: str) -> Facts:
-    """The facts of a data set; a name that is a path is the path of nothing."""
-    if name not in DATASETS:
-        raise DatasetError(f"data set {name!r}: no such folder")
-    return DATASETS[name]
-
-
-@pytest.fixture
-def catalogue() -> Catalogue:
-    policies = ["random", "lcfa", "hqfa", "greedy", "d-first"]
-    return Catalogue({**installed().names, "data set": list(DATASETS), "policy": policies}, facts)
+def pair() -> tuple[np.ndarray, ...]:
+    """Images of two labels, one of which is rare."""
+    images = np.random.default_rng(0).integers(256, size=(1_200, 8, 8), dtype=np.uint8)
+    labels = np.arange(1_200) % 5 % 2
+    return images[:1_000], labels[:1_000], images[1_000:], labels[1_000:]
 
 
 @pytest.fixture
 def market() -> str:
-    """A scenario without a fault."""
+    """A scenario without a fault; there is a data set ``pair``, too, of two labels and small."""
+    dataset("pair")(pair)
     return MARKET

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from flmarket.core.errors import InputError
-from scenarios.file.checks import Catalogue
 from scenarios.file.schema import Scenario
 from scenarios.loader import (
     Problem,
@@ -29,32 +28,32 @@ OWN = " (for one of your own, load its plug-in file)"
 
 
 @pytest.fixture
-def scenario(market: str, catalogue: Catalogue) -> Scenario:
-    return parse(market, catalogue=catalogue)
+def scenario(market: str) -> Scenario:
+    return parse(market)
 
 
 @pytest.fixture
-def with_set(market: str, catalogue: Catalogue) -> Callable[..., Scenario]:
+def with_set(market: str) -> Callable[..., Scenario]:
     """Parse the market with overrides."""
-    return lambda *overrides: parse(market, "f", overrides, catalogue=catalogue)
+    return lambda *overrides: parse(market, "f", overrides)
 
 
 class TestFiles:
-    def test_a_path(self, tmp_path: Path, market: str, catalogue: Catalogue, scenario: Scenario) -> None:
+    def test_a_path(self, tmp_path: Path, market: str, scenario: Scenario) -> None:
         file = tmp_path / "mine.toml"
         file.write_text(market, encoding="utf-8")
-        assert load(file, catalogue=catalogue) == load(str(file), catalogue=catalogue) == scenario
+        assert load(file) == load(str(file)) == scenario
 
-    def test_a_byte_order_mark_is_no_fault(self, tmp_path: Path, market: str, catalogue: Catalogue) -> None:
+    def test_a_byte_order_mark_is_no_fault(self, tmp_path: Path, market: str) -> None:
         file = tmp_path / "mine.toml"
         file.write_text(market, encoding="utf-8-sig")
-        assert load(file, catalogue=catalogue).name == "market"
+        assert load(file).name == "market"
 
-    def test_problems_name_the_file_as_it_was_given(self, tmp_path: Path, market: str, catalogue: Catalogue) -> None:
+    def test_problems_name_the_file_as_it_was_given(self, tmp_path: Path, market: str) -> None:
         file = tmp_path / "mine.toml"
         file.write_text(market.replace("rounds = 5", "rounds = 0"), encoding="utf-8")
         with pytest.raises(ScenarioError) as caught:
-            load(file, catalogue=catalogue)
+            load(file)
         assert caught.value.problems == (Problem(str(file), 2, "rounds", "must be greater than or equal to 1, not 0"),)
 
     @pytest.mark.parametrize(
@@ -222,7 +221,7 @@ class TestOverrides:
             ("services.mnits.budget=1", "unknown service 'mnits'; did you mean 'mnist'?"),
             ("services.mnist.budget=-1", "must be greater than or equal to 0, not -1"),
             ("services.mnist.dataset=mnits", "unknown data set 'mnits'; did you mean 'mnist'?" + OWN),
-            ("clients.data_size=[5000]", "5,000 images are more than the 1,437 training images of digits"),
+            ("clients.data_size=[5000]", "5,000 images are more than the 1,438 training images of digits"),
         ],
     )
     def test_problems_name_the_option(self, with_set: Callable[..., Scenario], override: str, problem: str) -> None:
@@ -230,17 +229,17 @@ class TestOverrides:
             with_set(override)
         assert str(caught.value) == f"{override}: {problem}"
 
-    def test_problems_of_the_file_come_first(self, market: str, catalogue: Catalogue) -> None:
+    def test_problems_of_the_file_come_first(self, market: str) -> None:
         with pytest.raises(ScenarioError) as caught:
-            parse(market.replace("= 5", "= 0"), "f", ["clients.cores=0"], catalogue=catalogue)
+            parse(market.replace("= 5", "= 0"), "f", ["clients.cores=0"])
         assert str(caught.value).splitlines() == [
             "f:2: rounds: must be greater than or equal to 1, not 0",
             "clients.cores=0: must be greater than or equal to 1, not 0",
         ]
 
-    def test_names_may_hold_dots(self, market: str, catalogue: Catalogue) -> None:
+    def test_names_may_hold_dots(self, market: str) -> None:
         text = market.replace('name = "mnist"', 'name = "a"').replace('name = "digits"', 'name = "a.b"')
-        changed = parse(text, overrides=["services.a.b.budget=1", "services.a.budget=2"], catalogue=catalogue)
+        changed = parse(text, overrides=["services.a.b.budget=1", "services.a.budget=2"])
         assert [service.budget for service in changed.services] == [2.0, 1.0]
 
 
@@ -251,7 +250,7 @@ class TestText:
         assert written["clients"]["lasting"] == {"persistence": 0.0, "drift": 0.0}
         assert written["training"]["by_dataset"] == {"digits": {"local_epochs": 3}}
 
-    def test_nothing_is_lost(self, market: str, catalogue: Catalogue) -> None:
+    def test_nothing_is_lost(self, market: str) -> None:
         scenario = parse(
             market
             + 'checkpoint = "a\\\\b \\"c\\""\n'
@@ -261,9 +260,8 @@ class TestText:
             + "[sweep]\n"
             + '"services.digits.policy_options" = [{}, { x = 1e300 }]\n'
             + "timeline.deadline = [1, 2]\n",
-            catalogue=catalogue,
         )
-        assert parse(dumps(scenario), catalogue=catalogue) == scenario
+        assert parse(dumps(scenario)) == scenario
 
 
 class TestDigest:
@@ -272,9 +270,9 @@ class TestDigest:
         assert digest(scenario) == "5616f6e6"
         assert digest(with_set("training.validation=0")) == "6b9c4cba"
 
-    def test_layout_and_comments_do_not_matter(self, market: str, catalogue: Catalogue, scenario: Scenario) -> None:
+    def test_layout_and_comments_do_not_matter(self, market: str, scenario: Scenario) -> None:
         rearranged = "# new\n" + market.replace("budget = 20", "budget = 20.0").replace("[timeline]", "[timeline]\n\n")
-        assert digest(parse(rearranged, catalogue=catalogue)) == digest(scenario)
+        assert digest(parse(rearranged)) == digest(scenario)
 
     def test_every_value_and_extra_matters(self, scenario: Scenario, with_set: Callable[..., Scenario]) -> None:
         digests = [
@@ -291,21 +289,19 @@ class TestDigest:
 
 
 class TestChanges:
-    def test_an_unknown_policy(self, scenario: Scenario, catalogue: Catalogue) -> None:
+    def test_an_unknown_policy(self, scenario: Scenario) -> None:
         with pytest.raises(InputError) as caught:
             with_policy(scenario, "randm")
         assert str(caught.value) == "unknown policy 'randm'; did you mean 'random'?" + OWN
 
-    def test_rounds(self, scenario: Scenario, catalogue: Catalogue) -> None:
+    def test_rounds(self, scenario: Scenario) -> None:
         assert with_values(scenario, {"rounds": 7}).rounds == 7
         with pytest.raises(ScenarioError) as caught:
             with_values(scenario, {"rounds": 0})
         assert str(caught.value) == "rounds=0: must be greater than or equal to 1, not 0"
 
-    def test_what_is_swept_stays(self, market: str, catalogue: Catalogue) -> None:
-        swept = parse(
-            market + '[sweep]\nrounds = [1, 2]\n"services.mnist.policy" = ["random", "lcfa"]', catalogue=catalogue
-        )
+    def test_what_is_swept_stays(self, market: str) -> None:
+        swept = parse(market + '[sweep]\nrounds = [1, 2]\n"services.mnist.policy" = ["random", "lcfa"]')
         with pytest.raises(ScenarioError, match="rounds=3: is swept by this scenario"):
             with_values(swept, {"rounds": 3})
         with pytest.raises(ScenarioError, match=r"policy 'lcfa': services\.mnist\.policy: is swept by this scenario"):

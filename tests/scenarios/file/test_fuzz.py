@@ -6,7 +6,6 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from scenarios.file.checks import Catalogue
 from scenarios.file.toml import value_text
 from scenarios.loader import Problem, ScenarioError, dumps, parse, points
 from support.tiers import examples
@@ -30,14 +29,14 @@ KEYS = st.sampled_from(
 )  # fmt: skip
 
 
-def attempt(text: str, catalogue: Catalogue, overrides: Sequence[str] = ()) -> None:
+def attempt(text: str, overrides: Sequence[str] = ()) -> None:
     problems: tuple[Problem, ...] = ()
     try:
-        scenario = parse(text, "f", overrides, catalogue=catalogue)
+        scenario = parse(text, "f", overrides)
     except ScenarioError as error:
         problems = error.problems
     else:
-        assert parse(dumps(scenario), catalogue=catalogue) == scenario.with_seats({})
+        assert parse(dumps(scenario)) == scenario.with_seats({})
         assert points(scenario)
         return
     assert problems
@@ -47,50 +46,50 @@ def attempt(text: str, catalogue: Catalogue, overrides: Sequence[str] = ()) -> N
 
 @FUZZ
 @given(text=st.text())
-def test_any_text(catalogue: Catalogue, text: str) -> None:
-    attempt(text, catalogue)
+def test_any_text(text: str) -> None:
+    attempt(text)
 
 
 @FUZZ
 @given(data=st.data())
-def test_any_cut_and_paste(market: str, catalogue: Catalogue, data: st.DataObject) -> None:
+def test_any_cut_and_paste(market: str, data: st.DataObject) -> None:
     start = data.draw(st.integers(0, len(market)))
     end = data.draw(st.integers(start, min(len(market), start + 40)))
     paste = data.draw(
         st.text(max_size=3) | st.sampled_from(["[[services]]\n", "[sweep]\n", "[clients.x]\n", "{}", "="])
     )
-    attempt(market[:start] + paste + market[end:], catalogue)
+    attempt(market[:start] + paste + market[end:])
 
 
 @FUZZ
 @given(lines=st.lists(st.integers(0, 33), max_size=4), values=st.lists(VALUES, min_size=4, max_size=4))
-def test_any_value_at_any_key(market: str, catalogue: Catalogue, lines: list[int], values: list[Any]) -> None:
+def test_any_value_at_any_key(market: str, lines: list[int], values: list[Any]) -> None:
     text = market.split("\n")
     for line, value in zip(lines, values, strict=False):
         key, equals, _ = text[line].partition("=")
         if equals:
             text[line] = f"{key}= {value_text(value)}"
-    attempt("\n".join(text), catalogue)
+    attempt("\n".join(text))
 
 
 @FUZZ
 @given(settings=st.lists(st.tuples(KEYS, VALUES), max_size=3))
-def test_any_override(market: str, catalogue: Catalogue, settings: list[tuple[str, Any]]) -> None:
-    attempt(market, catalogue, [f"{key}={value_text(value)}" for key, value in settings])
+def test_any_override(market: str, settings: list[tuple[str, Any]]) -> None:
+    attempt(market, [f"{key}={value_text(value)}" for key, value in settings])
 
 
 @FUZZ
 @given(override=st.text())
-def test_any_text_as_an_override(market: str, catalogue: Catalogue, override: str) -> None:
-    attempt(market, catalogue, [override])
+def test_any_text_as_an_override(market: str, override: str) -> None:
+    attempt(market, [override])
 
 
 @FUZZ
 @given(sweep=st.dictionaries(KEYS, st.lists(VALUES, max_size=3) | VALUES, max_size=3))
-def test_any_sweep(market: str, catalogue: Catalogue, sweep: dict[str, Any]) -> None:
-    attempt(market + "[sweep]\n" + "".join(f'"{k}" = {value_text(v)}\n' for k, v in sweep.items()), catalogue)
+def test_any_sweep(market: str, sweep: dict[str, Any]) -> None:
+    attempt(market + "[sweep]\n" + "".join(f'"{k}" = {value_text(v)}\n' for k, v in sweep.items()))
 
 
-def test_a_path_in_place_of_a_data_set(market: str, catalogue: Catalogue) -> None:
-    """Found by the fuzzer above, whose catalogue knew of no paths."""
-    attempt(market, catalogue, ['services.mnist.dataset="/"'])
+def test_a_path_in_place_of_a_data_set(market: str) -> None:
+    """Found by the fuzzer above."""
+    attempt(market, ['services.mnist.dataset="/"'])

@@ -7,24 +7,23 @@ import pytest
 from pydantic import ValidationError
 
 from fl.training.regime import Regime
-from scenarios.file.checks import Catalogue
 from scenarios.loader import parse
 
 
-def test_scenarios_are_read_only(market: str, catalogue: Catalogue) -> None:
-    scenario = parse(market, catalogue=catalogue)
+def test_scenarios_are_read_only(market: str) -> None:
+    scenario = parse(market)
     with pytest.raises(ValidationError):
         scenario.clients.cores = 3  # type: ignore[misc]
 
 
-def test_a_data_set_may_train_differently(market: str, catalogue: Catalogue) -> None:
-    scenario = parse(market, catalogue=catalogue)
+def test_a_data_set_may_train_differently(market: str) -> None:
+    scenario = parse(market)
     assert scenario.training_for("mnist") == Regime(learning_rate=0.05, local_epochs=1)
     assert scenario.training_for("digits") == Regime(learning_rate=0.05, local_epochs=3)
 
 
-def test_services_are_found_by_name(market: str, catalogue: Catalogue) -> None:
-    scenario = parse(market, catalogue=catalogue)
+def test_services_are_found_by_name(market: str) -> None:
+    scenario = parse(market)
     assert scenario.service("digits").budget == 10.5
     with pytest.raises(KeyError):
         scenario.service("emnist")
