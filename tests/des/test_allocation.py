@@ -9,28 +9,12 @@ from des import allocation
 from des.allocation import NO_CORE, allocate
 from fl.arrays import FloatArray, IntArray
 from support.implementations import without_extension
+from support.tiers import examples
 
 
 def draw(clients: IntArray) -> FloatArray:
     """Random numbers of clients and services, always the same."""
     return np.random.default_rng(0).random((50, 6))[clients]
-
-
-offers = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 6), st.integers(-2, 3)), unique_by=lambda it: it[:2])
-
-
-@given(offers=offers, cores=st.integers(1, 4))
-def test_both_versions_allocate_the_same_cores(offers: list[tuple[int, int, int]], cores: int) -> None:
-    """Payments from a few, so that many of them are equal; services in any order."""
-    columns = np.array(offers, dtype=np.int64).reshape(-1, 3).T
-    found = allocate(*columns, cores, draw)
-    with without_extension(allocation):
-        expected = allocate(*columns, cores, draw)
-    assert found.dtype == expected.dtype
-    assert found.tolist() == expected.tolist()
-    for client in set(columns[1].tolist()):
-        won = found[(columns[1] == client) & (found != NO_CORE)]
-        assert sorted(won.tolist()) == list(range(min(cores, int((columns[1] == client).sum()))))
 
 
 def test_payments_that_are_not_whole_numbers_are_not_cut() -> None:
@@ -45,3 +29,40 @@ def test_the_extension_refuses_what_does_not_fit() -> None:
     for services, clients, cores in ((one, two, 1), (two, two, 0), (two, two - 1, 1)):
         with pytest.raises(ValueError, match="must fit each other"):
             allocation._native.highest(services, clients, two, cores, two.copy())
+
+
+@examples(200)
+@given(
+    payments=st.dictionaries(  # (service, client) -> what it pays
+        st.tuples(st.integers(0, 5), st.integers(0, 3)), st.integers(0, 4), max_size=24
+    ),
+    cores=st.integers(1, 4),
+    shuffle=st.randoms(use_true_random=False),
+    ties=st.permutations(range(6)),
+)
+def test_allocation_is_what_sorting_by_hand_gives(payments, cores, shuffle, ties) -> None:
+    wanted = list(payments)
+    shuffle.shuffle(wanted)
+    contested = set()
+
+    def tie_order(clients: np.ndarray) -> np.ndarray:
+        contested.update(clients.tolist())
+        return np.stack([np.roll(ties, client) for client in clients])
+
+    columns = np.array([(*pair, payments[pair]) for pair in wanted], dtype=np.int64).reshape(-1, 3).T
+    won = allocate(*columns, cores, tie_order)
+    with without_extension(allocation):
+        by_numpy = allocate(*columns, cores, tie_order)
+    assert (won.dtype, won.tolist()) == (by_numpy.dtype, by_numpy.tolist())
+    core_of = dict(zip(wanted, won.tolist(), strict=True))
+    for client in range(4):
+        ranked = sorted(
+            (pair for pair in wanted if pair[1] == client),
+            key=lambda pair: (-payments[pair], np.roll(ties, pair[1])[pair[0]]),
+        )
+        assert {pair for pair in ranked if core_of[pair] != NO_CORE} == set(ranked[:cores])
+        served = sorted(ranked[:cores], key=lambda pair: core_of[pair])
+        assert [payments[pair] for pair in served] == [payments[pair] for pair in ranked[:cores]]
+        # Chance decides only where the last core and the next in line pay the same.
+        straddles = len(ranked) > cores and payments[ranked[cores - 1]] == payments[ranked[cores]]
+        assert (client in contested) == straddles

@@ -11,7 +11,6 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.allocation import NO_CORE, allocate
 from des.log_records import Outcome, RoundReport
 from des.money import MICRO
 from des.observation import Observation, Offer
@@ -105,42 +104,3 @@ def check_highest_payments_win(report: RoundReport, cores: int) -> None:
         lost = [offer.payment for offer in wanting if offer.core is None]
         assert len(won) == min(cores, len(wanting))  # no core idles while somebody would pay for it
         assert not lost or max(lost) <= min(won)
-
-
-@examples(200)
-@given(
-    payments=st.dictionaries(  # (service, client) -> what it pays
-        st.tuples(st.integers(0, 5), st.integers(0, 3)), st.integers(0, 4), max_size=24
-    ),
-    cores=st.integers(1, 4),
-    shuffle=st.randoms(use_true_random=False),
-    ties=st.permutations(range(6)),
-)
-def test_allocation_is_what_sorting_by_hand_gives(payments, cores, shuffle, ties) -> None:
-    wanted = list(payments)
-    shuffle.shuffle(wanted)
-    contested = set()
-
-    def tie_order(clients: np.ndarray) -> np.ndarray:
-        contested.update(clients.tolist())
-        return np.stack([np.roll(ties, client) for client in clients])
-
-    won = allocate(
-        np.array([service for service, _ in wanted], dtype=np.int64),
-        np.array([client for _, client in wanted], dtype=np.int64),
-        np.array([payments[pair] for pair in wanted], dtype=np.int64),
-        cores,
-        tie_order,
-    )
-    core_of = dict(zip(wanted, won.tolist(), strict=True))
-    for client in range(4):
-        ranked = sorted(
-            (pair for pair in wanted if pair[1] == client),
-            key=lambda pair: (-payments[pair], np.roll(ties, pair[1])[pair[0]]),
-        )
-        assert {pair for pair in ranked if core_of[pair] != NO_CORE} == set(ranked[:cores])
-        served = sorted(ranked[:cores], key=lambda pair: core_of[pair])
-        assert [payments[pair] for pair in served] == [payments[pair] for pair in ranked[:cores]]
-        # Chance decides only where the last core and the next in line pay the same.
-        straddles = len(ranked) > cores and payments[ranked[cores - 1]] == payments[ranked[cores]]
-        assert (client in contested) == straddles

@@ -1,43 +1,19 @@
 """The paper's market equations, by number, with values computed by hand.
 
 Equations go by their labels in the paper's source: (2) cores, (4) budget, (5) bid; there is no (3). The EMD (1) and the
-DQI (6) are in ``tests/fl/data/test_dqi.py``. That the constraints hold for any offers is in ``test_any_offers.py``.
+DQI (6) are in ``tests/fl/data/test_dqi.py``. Who is served (2) is in
+``mechanisms/test_tables.py``; that the constraints hold for any offers is in ``test_any_offers.py``.
 """
 
 from dataclasses import replace
 
-import numpy as np
 import pytest
 
-from des.allocation import NO_CORE, allocate
 from des.clients.population import Population
-from des.log_records import Outcome
 from des.offer_checks import OfferError
 from des.service import ServiceState, reward
 from fl.data.dqi import PUBLISHED
 from support.clients import changed
-
-
-@pytest.mark.parametrize(
-    ("cores", "payments", "awarded"),
-    [
-        # Three services, A B C, offer one client these payments; a client of K cores serves the K that pay most.
-        (1, (2.1, 3.0, 2.5), "B"),
-        (2, (2.1, 3.0, 2.5), "BC"),
-        (3, (2.1, 3.0, 2.5), "ABC"),
-        (9, (2.1, 3.0, 2.5), "ABC"),  # more cores than services
-        (2, (2.1, 2.1, 2.5), "BC"),  # A and B pay the same; the draw below favours B
-        (1, (2.1, 2.1, 2.1), "C"),
-    ],
-)
-def test_equation_2_a_client_serves_the_k_highest_payments(
-    cores: int, payments: tuple[float, ...], awarded: str
-) -> None:
-    draw = {"A": 0.9, "B": 0.5, "C": 0.1}  # of equal payments the lowest number goes first
-    micro = np.array([round(p * 1_000_000) for p in payments])
-    won = allocate(np.arange(3), np.zeros(3, int), micro, cores, lambda _: np.array([list(draw.values())]))
-    assert "".join(name for name, core in zip(draw, won, strict=True) if core != NO_CORE) == awarded
-    assert sorted(won[won != NO_CORE]) == list(range(len(awarded)))  # each on a core of its own
 
 
 @pytest.mark.parametrize(
@@ -113,16 +89,3 @@ def test_equation_5_a_bid_is_never_negative(paper_clients) -> None:
 def test_reward_is_omega_to_the_accuracy(plain_service, omega, accuracy, target, expected) -> None:
     spec = replace(plain_service, reward_base=omega, target_accuracy=target)
     assert reward(spec, ServiceState(accuracy, accuracy)) == pytest.approx(expected, rel=1e-12)
-
-
-def test_served_clients_get_what_was_offered_and_nobody_else_gets_anything(make_market, make_offer) -> None:
-    market = make_market(["alpha", "beta"])
-    market.open_round()
-    report = market.close_round({"alpha": make_offer((0, 3.0), (1, 2.5)), "beta": make_offer((0, 2.2))})
-    assert [(o.service, o.client, o.outcome, o.payment) for o in report.offers] == [
-        ("alpha", 0, Outcome.SERVED, 3_000_000),
-        ("alpha", 1, Outcome.SERVED, 2_500_000),
-        ("beta", 0, Outcome.OUTBID, 2_200_000),
-    ]
-    assert market.ledger.income == [3_000_000, 2_500_000, 0]
-    assert [(s.offered, s.spent) for s in report.services] == [(5_500_000, 5_500_000), (2_200_000, 0)]

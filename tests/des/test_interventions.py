@@ -6,7 +6,7 @@ from des.log_records import Outcome
 from des.market import MarketError
 from des.mechanism import ClearingError
 from des.observation import Offer
-from des.schedule import Change, Conditions, Schedule
+from des.schedule import Availability, Change, Conditions, Schedule
 
 
 def outcomes(market, offers) -> list[Outcome]:
@@ -78,3 +78,8 @@ def test_another_policy_takes_the_seat_of_a_service_between_rounds(make_market) 
     market.close_round({"alpha": Offer.none(), "beta": Offer.none()})
     with pytest.raises(MarketError, match=r"^unknown service 'gamma'; choose from alpha, beta$"):
         market.seat("gamma", "newcomer", privileged=False)
+
+
+def test_a_client_is_there_from_the_first_to_the_last_round_of_each_interval() -> None:
+    there = Availability(3, [(0, 2, 4), (2, 1, 1), (2, 4, 9)])
+    assert [sorted(there.offline(n)) for n in range(1, 6)] == [[0, 1], [1, 2], [1, 2], [1], [0, 1]]

@@ -1,11 +1,16 @@
 """The seam at which a round is cleared: what the paper's mechanism does, what another may do, and what none may."""
 
+import re
+
 import numpy as np
 import pytest
 
 from des.allocation import NO_CORE
+from des.behaviour import BehaviourError
+from des.behaviours.truthful import Truthful
 from des.log_records import Kind, Outcome
 from des.mechanism import MECHANISMS, Asks, Clearing, ClearingError, Mechanism
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.mechanisms.uniform_price import UniformPrice
 from des.observation import Offer
 
@@ -295,3 +300,20 @@ def test_no_client_serves_an_offer_that_it_has_refused(make_market, make_offer) 
     with pytest.raises(ClearingError) as caught:
         market.close_round()
     assert str(caught.value).endswith(", round 1, client 0: serves alpha, whose offer it refused in an earlier step")
+
+
+@pytest.mark.parametrize(
+    "state", [5, {"seen": {1, 2}}, {"price": float("nan")}, {1: "one"}], ids=["no dict", "no JSON", "NaN", "no text"]
+)
+@pytest.mark.parametrize("kind", ["mechanism", "behaviour"])
+def test_a_state_that_cannot_be_stored_names_the_method(make_market, kind, state) -> None:
+    class Odd(PayAsOffered if kind == "mechanism" else Truthful):  # type: ignore[misc]
+        def state(self):
+            return state
+
+    market = make_market(["alpha"], **{kind: Odd()})
+    market.open_round()
+    market.close_round({"alpha": Offer.none()})
+    expected = rf"^{kind} Odd\.state\(\) \({re.escape(__file__)}:\d+\) must return what JSON can store: "
+    with pytest.raises((ClearingError, BehaviourError), match=expected):
+        market.state()

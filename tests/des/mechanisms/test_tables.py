@@ -75,6 +75,11 @@ TABLES = [
         beta     0       4      2    | -
         gamma    0       5      2    | 5
         """, cores=2),
+    Table("pay-as-offered", "with more cores than services all are served", """
+        service  client  offer  bid  | paid
+        alpha    0       2.1    2.1  | 2.1
+        beta     0       3      2.1  | 3
+        """, cores=9),
     Table("pay-as-offered", "a draw breaks ties, the lower number first", """
         service  client  offer  bid  | paid
         alpha    0       5      2    | -

@@ -115,11 +115,6 @@ def test_a_subset_of_more_than_all_is_refused() -> None:
         subsets(KEY, np.array([1, 4]), np.array([3, 3]))
 
 
-def test_a_round_beyond_32_bits_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"the words of a counter must be in \[0, 2\^32\)"):
-        subsets(KEY, np.array([1]), np.array([3]), 2**32)
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 4])
 def test_all_subsets_are_equally_likely(count: int) -> None:
     found = [tuple(subsets(KEY, np.array([count]), np.array([5]), n)[0].tolist()) for n in range(2000)]

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from PIL import Image
 from scipy.io import savemat
 
 from fl.data import downloaded
@@ -118,10 +119,17 @@ def test_every_format_loads_upright_with_labels_from_zero(
 
 def test_knowing_the_data_sets_and_reading_files_needs_no_heavy_import(tmp_path: Path) -> None:
     put(tmp_path, "mnist")
+    images, labels = dots("mnist", 4)
+    np.savez(tmp_path / "own.npz", pixels=images, labels=labels % 2, split=[0, 0, 1, 1])
+    for label in range(4):
+        (tmp_path / f"own/{label % 2}").mkdir(parents=True, exist_ok=True)
+        Image.fromarray(images[label, 0]).save(tmp_path / f"own/{label % 2}/{label}.png")
     code = (
         "import sys; from fl.data.registry import info, load; from pathlib import Path; info('kmnist');"
         "load('mnist', Path(sys.argv[1])); load('strokes'); load('digits');"
-        "print([heavy for heavy in ('torch', 'torchvision', 'sklearn', 'http.client', 'ssl') if heavy in sys.modules])"
+        "load(sys.argv[1] + '/own'); load(sys.argv[1] + '/own.npz');"
+        "heavy = ('torch', 'torchvision', 'scipy', 'sklearn', 'http.client', 'ssl');"
+        "print([name for name in heavy if name in sys.modules])"
     )
     command = [sys.executable, "-c", code, str(tmp_path)]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)

@@ -1,8 +1,6 @@
 """Data sets in a user's own files: folders of pictures, .npz files, and the line that says what is wrong with one."""
 
 import os
-import subprocess
-import sys
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -397,13 +395,3 @@ def test_what_is_wrong_with_an_npz_is_said_with_its_name(
 def test_a_registered_name_goes_before_a_path() -> None:
     dataset("shapes.npz")(lambda: (IMAGES, ARRAYS["labels"], IMAGES, ARRAYS["labels"]))
     assert info("shapes.npz").source == "plug-in"
-
-
-def test_reading_files_needs_no_torch(tmp_path: Path) -> None:
-    code = (
-        "import sys; from fl.data.registry import load; [load(name) for name in sys.argv[1:]];"
-        "print([m for m in ('torch', 'torchvision', 'scipy', 'sklearn') if m in sys.modules])"
-    )
-    command = [sys.executable, "-c", code, npz(tmp_path), str(folder_of(tmp_path / "pets"))]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert done.stdout == "[]\n"

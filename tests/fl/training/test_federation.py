@@ -1,5 +1,6 @@
 """Real federated training on tiny images, end to end."""
 
+import pickle
 import tracemalloc
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,6 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from hypothesis import given
+from hypothesis import strategies as st
 from torch import nn
 
 from fl.arithmetic.draws import draw_key
@@ -22,6 +25,7 @@ from fl.training.models import model
 from fl.training.networks import build
 from fl.training.regime import Regime
 from fl.training.tasks import ClientData, ModelFailed, Task, visiting_order
+from flmarket.core.errors import RunError
 from support.emd import emd as emd_of
 
 LABELS = 3
@@ -305,3 +309,66 @@ def test_a_job_that_names_its_label_counts_gets_them_and_other_images_each_round
     for data in (one, other):
         assert tuple(np.bincount(data.labels, minlength=LABELS).tolist()) == counts
     assert one.pixels.tobytes() != other.pixels.tobytes()
+
+
+def floats(*values: float) -> np.ndarray:
+    return np.array(values, dtype=np.float32)
+
+
+def test_models_are_weighted_by_data_size() -> None:
+    # 100 images say (1, 0), 300 say (5, -4): (1 * 100 + 5 * 300) / 400 = 4, (0 - 4 * 300) / 400 = -3.
+    merged = fedavg([floats(1, 0), floats(5, -4)], [100, 300])
+    assert merged.tolist() == [4.0, -3.0]
+    assert merged.dtype == np.float32
+
+
+@given(st.lists(st.tuples(st.integers(0, 2**32), st.integers(1, 1000)), min_size=1, max_size=20))
+def test_any_models_as_the_definition_says(clients: list[tuple[int, int]]) -> None:
+    models = [np.random.default_rng(seed).normal(size=7).astype(np.float32) for seed, _ in clients]
+    sizes = [size for _, size in clients]
+    expected = np.average(np.array(models, dtype=np.float64), axis=0, weights=sizes)
+    np.testing.assert_allclose(fedavg(models, sizes), expected, rtol=1e-6, atol=1e-7)
+
+
+def test_one_client_is_taken_as_it_is_and_left_as_it_was() -> None:
+    model = floats(0.1, -2.5)
+    merged = fedavg([model], [7])
+    assert merged.tolist() == model.tolist()
+    merged[0] = 9
+    assert model.tolist() == floats(0.1, -2.5).tolist()
+
+
+def test_sums_are_taken_in_double_precision() -> None:
+    # In single precision 1 + 1e-8 is 1, and the difference would be lost.
+    assert fedavg([floats(1), floats(1e-8), floats(-1)], [1, 1, 1])[0] == pytest.approx(1e-8 / 3, rel=1e-6)
+
+
+def test_a_model_that_diverged_spoils_the_mean_and_warns_of_nothing() -> None:
+    merged = fedavg([floats(np.inf, 1), floats(-np.inf, 1)], [1, 1])
+    assert np.isnan(merged[0])
+    assert merged[1] == 1
+
+
+@pytest.mark.parametrize(
+    ("models", "sizes", "said"),
+    [([], [], "hold data"), ([floats(1)], [1, 2], "longer"), ([floats(1)], [0], "hold data")],
+)
+def test_nonsense_is_refused(models, sizes, said: str) -> None:
+    with pytest.raises(ValueError, match=said):
+        fedavg(models, sizes)
+
+
+@pytest.mark.parametrize(("client", "what"), [(7, "the loss of client 7"), (None, "the global model")])
+def test_diverged_names_service_round_and_client_and_what_to_do(client: int | None, what: str) -> None:
+    error = Diverged("mnist", 3, client)
+    assert isinstance(error, RunError)
+    assert str(error) == (
+        f"service 'mnist': training diverged in round 3: {what} is not finite; lower learning_rate (or local_epochs, "
+        "momentum) for its data set"
+    )
+
+
+def test_diverged_travels_between_processes() -> None:
+    copy = pickle.loads(pickle.dumps(Diverged("mnist", 3, 7)))  # noqa: S301 - our own bytes
+    assert (copy.service, copy.round, copy.client) == ("mnist", 3, 7)
+    assert str(copy) == str(Diverged("mnist", 3, 7))
