@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from types import FrameType
-from typing import Any, Protocol
+from typing import Any
 
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import PACKAGES, ROOT
@@ -67,14 +67,8 @@ def method(of: object, name: str) -> str:
     return f"{shown} ({where})" if (where := definition(getattr(kind, name))) else shown
 
 
-class Stateful(Protocol):
-    """A plug-in that notes something from round to round."""
-
-    def state(self) -> Mapping[str, Any]: ...
-
-
-def plugin_state(plugin: Stateful, kind: str, error: type[RunError]) -> dict[str, Any]:
-    """Return what a plug-in has noted, as a checkpoint stores it."""
+def plugin_state(plugin: Any, kind: str, error: type[RunError]) -> dict[str, Any]:
+    """Return what a plug-in's mechanism or behaviour has noted (``state()``), as a checkpoint stores it."""
     state = plugin.state()
     try:
         stored: object = json.loads(json.dumps(state, allow_nan=False))
