@@ -158,9 +158,10 @@ def _decisive(runs: Sequence[RunResult], plugins: Sequence[Path]) -> dict[str, l
 
 def _draw(shown: Report, console: Console) -> None:
     """Draw a report for a terminal: the measures that decide, a row for each and a column for each policy."""
+    parts = [*tables(shown)]  # before anything is printed: there may be none of the name that is asked for
     for text in introduction(shown):
         console.print(text, markup=False, highlight=False)
-    for part in tables(shown):
+    for part in parts:
         if part.heading:
             console.rule(part.heading, align="left")
         if part.setting is not None and (remark := part.setting.backend.remark):

@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from flmarket import read as flmarket_read
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
 from flmarket.cli.commands.report import _draw
+from flmarket.core.errors import InputError
 from scenarios.loader import parse
 from support.runs import played
 from support.shell import Command, flmarket
@@ -66,6 +68,14 @@ def test_in_a_terminal_policies_are_columns(batch: Path) -> None:
     assert headings == [["lcfa", "random"]] * 2
     assert [line.split()[1] for line in lines if line[:1] == "-"] == ["lcfa", "random"]  # a sentence on each
     assert sum(line.startswith("  final accuracy ") for line in lines) == 2
+
+
+def test_nothing_is_printed_beside_the_refusal_of_an_unknown_table(batch: Path) -> None:
+    console = Console(file=io.StringIO())
+    with pytest.raises(InputError, match="beta: no table is called so"):
+        _draw(replace(make_report(read([batch / "runs"])), shown=("beta",)), console)
+    assert isinstance(console.file, io.StringIO)
+    assert not console.file.getvalue()
 
 
 def test_bounds_are_measures_of_the_table(batch: Path) -> None:
