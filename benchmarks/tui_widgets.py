@@ -19,9 +19,8 @@ from textual.binding import Binding
 from textual.widget import Widget
 from textual.widgets import DataTable, Footer, Input
 
-from tui.style.colors import series_color
-from tui.style.contrast import with_legible_text
-from tui.style.text_layout import TableColumn
+from tui.style.colors import series_color, with_legible_text
+from tui.style.formats import TableColumn
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.plot import Plot
 from tui.widgets.table_view import TableView

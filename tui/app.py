@@ -32,15 +32,15 @@ from tui import screens
 from tui.screens.home import HomeScreen
 from tui.settings import KeptSettings, SettingsError, own_themes
 from tui.state.catalogue import read_scenario
-from tui.style.contrast import with_legible_text
+from tui.style.colors import with_legible_text
 from tui.style.key_bindings import HELP, SEARCH, stands_for
 from tui.terminal import Printable, TerminalDriver, edit
 from tui.textual_internals import SteadyApp, is_going
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
+    from tui.screens.run_dialogs import ChosenRuns
     from tui.screens.search_line import Listing
-    from tui.screens.start_run_dialog import ChosenRuns
     from tui.state.runs import Runs
     from tui.state.watched_run import Session
 

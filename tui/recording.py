@@ -17,7 +17,7 @@ from flmarket.core.tracking import tracked
 from scenarios.logs.directory import RunDirectory
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
-from tui.state.seek import to_watch
+from tui.state.pace import to_watch
 from tui.style.redraw import painted
 
 SIZE = (120, 36)  # columns and rows

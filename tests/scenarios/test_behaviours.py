@@ -21,7 +21,7 @@ from support.runs import edit, rounds_text
 from support.shell import flmarket
 from support.worlds import BEHAVIOURS as OWN
 from support.worlds import SURROGATE, behaving
-from tui.widgets.scenario_story import story
+from tui.style.sentences import story
 
 PLUGIN = '''
 import flmarket

@@ -17,7 +17,7 @@ from scenarios.running.runner import execute
 from support.runs import RESULTS, change, interrupt, planned, played, reseal, table
 from support.tiers import slow
 from support.worlds import LASTING, WORLDS, behaving
-from tui.widgets.scenario_story import story
+from tui.style.sentences import story
 
 each_world = pytest.mark.parametrize("world", WORLDS)
 Played = Callable[[str], RunDirectory]

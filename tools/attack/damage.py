@@ -22,7 +22,7 @@ from scenarios.running.batch_run import Run
 from scenarios.running.planning import due, plan
 from scenarios.running.runner import execute
 from support.runs import reseal
-from tui.state.log_follower import DirectoryFeed
+from tui.state.feeds import DirectoryFeed
 from tui.state.watched_run import Session
 
 BATCH = 50

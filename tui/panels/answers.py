@@ -15,17 +15,14 @@ from textual.binding import Binding
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.text import counted
-from tui.panels.order_book import BARS, BID, OFFER, PRICE, WHY, BookTable, winning
-from tui.panels.panel import Panel
+from tui.panels.order_book import BARS, BID, OFFER, PRICE, WHY, BookTable, GrowingText, winning
+from tui.panels.panel import Panel, Selected
 from tui.panels.price_bars import REFUSED, SERVED
 from tui.state.bid_verdicts import RoundBook
 from tui.state.moment import Moment
 from tui.state.watched_run import Session
 from tui.style.colors import series_color, tint
-from tui.style.formats import plain
-from tui.style.messages import Selected
-from tui.style.text_layout import fit
-from tui.widgets.growing_text import GrowingText
+from tui.style.formats import fit, plain
 from tui.widgets.line_view import LineView
 from tui.widgets.table_view import TableView
 

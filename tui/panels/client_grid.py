@@ -17,13 +17,11 @@ from des.log_records import Kind
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.text import counted
 from tui.panels.order_book import BookPanel
-from tui.panels.panel import Panel
+from tui.panels.panel import Panel, PanelWanted, Selected
 from tui.state.bid_verdicts import ORDER, BidVerdict
 from tui.state.moment import WANTED, Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.formats import plain
-from tui.style.messages import PanelWanted, Selected
-from tui.style.text_layout import fit
+from tui.style.formats import fit, plain
 from tui.widgets.line_view import GUTTER, LineView
 
 LABEL = 14  # width of the label column in cells: `` 12 2/2 ■■``

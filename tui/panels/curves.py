@@ -12,7 +12,7 @@ from tui.panels.panel import Panel
 from tui.state.history import METRICS
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.event_sentences import CURVES, accuracy_words
+from tui.style.sentences import CURVES, accuracy_words
 from tui.widgets.line_view import copy
 from tui.widgets.zoom import ZOOM, Zooming, ZoomPlot
 

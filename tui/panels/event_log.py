@@ -13,9 +13,8 @@ from des.money import MICRO
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, tint
-from tui.style.event_sentences import event_words
-from tui.style.formats import matches, plain
-from tui.style.text_layout import fit, wrapped
+from tui.style.formats import fit, matches, plain, wrapped
+from tui.style.sentences import event_words
 from tui.widgets.line_view import LineView
 
 KIND = 12  # width of the column with the kind of an event

@@ -10,8 +10,7 @@ from flmarket.core.text import counted
 from tui.panels.panel import Panel
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.formats import plain, seconds
-from tui.style.text_layout import fit
+from tui.style.formats import fit, plain, seconds
 from tui.widgets.line_view import LineView
 
 LABEL = 12

@@ -15,12 +15,11 @@ from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
 from tui.panels.gantt import CoresPanel
 from tui.panels.order_book import BookPanel
-from tui.panels.panel import Panel
+from tui.panels.panel import Panel, PanelWanted
 from tui.panels.rivalry import RivalryPanel
 from tui.panels.services import ServicesPanel
 from tui.state.moment import Moment
 from tui.style.colors import tint
-from tui.style.messages import PanelWanted
 
 WIDE, HIGH = 120, 36  # the smallest size at which panels are side by side
 LEAST = 10  # rows that the curves have below the services, where only one panel is shown otherwise

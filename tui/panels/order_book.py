@@ -6,18 +6,16 @@ from rich.text import Span, Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
+from textual.widgets import Static
 
 from des.money import Micro
 from flmarket.analysis.what_if.reasons import cash
-from tui.panels.panel import Panel
+from tui.panels.panel import Panel, Selected
 from tui.panels.price_bars import LEGEND, PriceAxis, Rival
 from tui.state.bid_verdicts import WORDS, BidVerdict, Line
 from tui.state.moment import WALK_WORDS, Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.formats import plain
-from tui.style.messages import Selected
-from tui.style.text_layout import TableColumn
-from tui.widgets.growing_text import GrowingText
+from tui.style.formats import TableColumn, plain, wrapped
 from tui.widgets.table_view import TableView
 
 BID, OFFER = TableColumn("bid", "bid", right=True), TableColumn("offer", "offer", right=True)
@@ -291,3 +289,32 @@ that the service could have had."""
         message.stop()
         self.target.sort = message.key
         self.redraw()
+
+
+MOST = 6  # lines
+
+
+class GrowingText(Static):
+    """Sentences above or below a table. Its lines become more as they are needed, and fewer with the next resize.
+
+    They would lay out the whole screen again if they became fewer from round to round.
+    """
+
+    DEFAULT_CSS = "GrowingText { height: 2; padding: 0 1; }"
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+        super().__init__("", id=id)
+        self._words, self._wide = "", 0
+
+    def show(self, words: str) -> None:
+        self._words = words
+        rows = min(MOST, len(list(wrapped(words, self.size.width)))) if self._wide else 0
+        if rows > self.size.height:
+            self.styles.height = rows
+        self.update(Text(words), layout=False)
+
+    def on_resize(self) -> None:
+        if self.size.width != self._wide:
+            self._wide = self.size.width
+            self.styles.height = None
+            self.call_after_refresh(lambda: self.show(self._words))

@@ -1,8 +1,9 @@
-"""A framed part of the market screen, with its own number, key and help."""
+"""A framed part of the market screen, with its own number, key and help, and the messages that such parts send."""
 
 from textual.containers import Vertical
 from textual.content import Content
 from textual.geometry import Region
+from textual.message import Message
 from textual.widget import Widget
 
 from tui.state.moment import Moment
@@ -64,3 +65,27 @@ class Panel(Vertical):
             # Setting ``border_title`` would paint the whole panel again in every round.
             self._border_title = Content(title)
             self.refresh(Region(-1, -1, self.outer_size.width, 1))
+
+
+class Seek(Message):
+    """The user wants to see another round."""
+
+    def __init__(self, round_: int) -> None:
+        super().__init__()
+        self.round = round_
+
+
+class PanelWanted(Message):
+    """The user wants to go to another panel."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__()
+        self.number = number
+
+
+class Selected(Message):
+    """The user has chosen a client or a service, for the order book. None leaves that choice as it is."""
+
+    def __init__(self, service: int | None = None, client: int | None = None) -> None:
+        super().__init__()
+        self.service, self.client = service, client

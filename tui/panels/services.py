@@ -10,12 +10,10 @@ from textual.app import ComposeResult
 from des.log_records import Kind, ServiceReport
 from des.money import MICRO
 from des.observation import Status
-from tui.panels.panel import Panel
+from tui.panels.panel import Panel, Selected
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.formats import bar, percent, plain
-from tui.style.messages import Selected
-from tui.style.text_layout import TableColumn
+from tui.style.formats import TableColumn, bar, percent, plain
 from tui.widgets.table_view import TableView
 
 COLUMNS = (

@@ -1,5 +1,9 @@
-"""The lines above the panels: the run, its state, the round and time that are shown, and the bar of its rounds."""
+"""The lines above the panels: the run, its state, the round and time that are shown, and the bar of its rounds.
 
+While there is no round, the steps of the run's start take the place of the panels.
+"""
+
+from rich.console import Group, RenderableType
 from rich.segment import Segment
 from rich.text import Text
 from textual import events
@@ -10,15 +14,20 @@ from textual.widgets import Static
 from des.money import MICRO
 from flmarket.core.text import counted, duration
 from scenarios.logs.run_state import RunState
-from tui.panels.before_first_round import NOW
+from tui.panels.panel import Seek
 from tui.state.moment import Moment
 from tui.state.watched_run import Session
-from tui.style.colors import tint
-from tui.style.event_sentences import event_words
-from tui.style.formats import per_second, plain, seconds, within
-from tui.style.messages import Seek
-from tui.style.run_states import signed, state_style
-from tui.style.text_layout import fit
+from tui.style.colors import signed, state_style, tint
+from tui.style.formats import fit, per_second, plain, seconds, within
+from tui.style.sentences import event_words, story
+from tui.widgets.preview import services_table
+
+NOW = {
+    RunState.STARTING: "starting the run's process",
+    RunState.RUNNING: "playing the first round",
+    RunState.INCOMPLETE: "waiting for the first round of another process",
+}
+"""What happens before the first round, by the state of the run."""
 
 _WAITING = NOW | {
     RunState.STARTING: "loading data and models",
@@ -163,3 +172,28 @@ class SeekBar(Widget):
             width = max(1, self.size.width - 2)
             wanted = 1 + round((event.x - 1) / max(1, width - 1) * (self._total - 1))
             self.post_message(Seek(max(1, min(len(self._view.session.history), wanted))))
+
+
+class StartSteps(Static):
+    """The steps of a run's start, the present one last, what went wrong, and its market once it is known."""
+
+    can_focus = True
+
+    def show(self, session: Session) -> None:
+        """Show how far the start of a run is, or why it has no round."""
+        faint, done = tint(self.app, "foreground", dim=True), tint(self.app, "success")
+        steps = list(session.opening)
+        if session.state is not RunState.STARTING or not steps:
+            steps += filter(None, [NOW.get(session.state)])
+        over = session.state in {RunState.PAUSED, RunState.WAITING}
+        lines: list[RenderableType] = [
+            Text.assemble(("✔ ", done), plain(step, faint))
+            if over or number < len(steps)
+            else Text.assemble("✘ " if session.error else "… ", plain(step))
+            for number, step in enumerate(steps, 1)
+        ]
+        if session.error is not None:
+            lines.append(Text(session.error, tint(self.app, "error")))
+        if session.scenario is not None:
+            lines += [Text(), *map(Text, story(session.scenario)), Text(), services_table(session.scenario)]
+        self.update(Group(*lines))

@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from tui.screens.intervention_dialog import InterventionDialog
     from tui.screens.market import MarketScreen
     from tui.screens.palette import Palette, commands
+    from tui.screens.run_dialogs import StartRunDialog
     from tui.screens.search_line import SearchLine, is_listing, next_hit
-    from tui.screens.start_run_dialog import StartRunDialog
     from tui.screens.training import TrainingScreen
 
 __all__ = [
@@ -45,7 +45,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "market": ("MarketScreen",),
     "palette": ("Palette", "commands"),
     "search_line": ("SearchLine", "is_listing", "next_hit"),
-    "start_run_dialog": ("StartRunDialog",),
+    "run_dialogs": ("StartRunDialog",),
     "training": ("TrainingScreen",),
 }
 """The names of each module, as the imports above and ``__all__`` have them."""

@@ -16,13 +16,11 @@ from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
 from tui.state.batch_folder import ORDERS, Look, Place, RunGroup, RunLine, RunsFolder, grouped, leagues, ordered
 from tui.state.catalogue import Entry
-from tui.style.colors import tint
+from tui.style.colors import state_sign, state_style, tint
 from tui.style.formats import plain
 from tui.style.key_bindings import named
-from tui.style.run_states import state_sign, state_style
-from tui.widgets.batch_table import BatchTable
+from tui.widgets.batch_tables import BatchTable, LeagueChart
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.league_chart import LeagueChart
 from tui.widgets.preview_pane import PreviewPane
 
 if TYPE_CHECKING:

@@ -21,13 +21,11 @@ from tui.screens.navigation import Navigator
 from tui.state.compared_runs import PolicyRuns, caveats, common_rounds, compare, groups, intervened, name_of, original
 from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
-from tui.style.colors import series_color, sign, tint
+from tui.style.colors import series_color, sign, signed, tint
 from tui.style.formats import plain
 from tui.style.key_bindings import named
 from tui.style.redraw import Redraw
-from tui.style.run_states import signed
-from tui.widgets.compare_curves import CompareCurves
-from tui.widgets.compare_table import CompareTable
+from tui.widgets.comparison import CompareCurves, CompareTable
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.zoom import MOVE, ZOOM, Zooming, ZoomPlot
 

@@ -23,18 +23,18 @@ from scenarios.file.keys import keys
 from scenarios.file.problems import Path as KeyPath
 from scenarios.file.problems import key_text
 from scenarios.loader import Problem, ScenarioError, parse
-from tui.editing.document import ScenarioDocument
 from tui.screens.dialog import Box, Dialog, Question
 from tui.screens.navigation import Navigator
 from tui.state.catalogue import read_scenario
+from tui.state.scenario_document import ScenarioDocument
+from tui.style.formats import end_of
 from tui.style.key_bindings import named
-from tui.style.text_layout import end_of
+from tui.style.redraw import hand_over
+from tui.style.sentences import Meanings, meanings
 from tui.textual_internals import is_going
 from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview import numbered, scenario_preview
-from tui.widgets.scenario_story import Meanings, meanings
-from tui.widgets.worker_results import hand_over
 
 PAUSE = 0.15  # seconds between the last keystroke and the checks
 

@@ -14,13 +14,13 @@ from textual.widgets import Input, OptionList, Static
 from flmarket.core.errors import InputError
 from scenarios.logs.run_state import RunState
 from tui.state.catalogue import MOST_RUNS, Entry, read_scenario, scenarios
+from tui.style.colors import signed
 from tui.style.formats import matches
 from tui.style.key_bindings import named
-from tui.style.run_states import signed
+from tui.style.redraw import hand_over
 from tui.widgets.entry_list import SECTIONS, Cells, EntryList, Section, cells
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview_pane import PreviewPane
-from tui.widgets.worker_results import hand_over
 
 if TYPE_CHECKING:
     from tui.screens.navigation import Navigator

@@ -10,23 +10,22 @@ from textual.widgets import Input
 from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
 from tui.panels.answers import AnswerPanel
-from tui.panels.before_first_round import StartSteps
 from tui.panels.client_grid import ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
 from tui.panels.layout import PANELS, Panels
 from tui.panels.order_book import BookPanel
+from tui.panels.panel import PanelWanted, Seek, Selected
 from tui.panels.services import ServicesPanel
-from tui.panels.status_line import SeekBar, StatusLine
+from tui.panels.status_line import SeekBar, StartSteps, StatusLine
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.navigation import Navigator
-from tui.screens.pick_runs_dialog import PickRunsDialog
 from tui.screens.playback import PlaybackScreen
+from tui.screens.run_dialogs import PickRunsDialog
 from tui.state.moment import Moment
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.key_bindings import HELP, named
-from tui.style.messages import PanelWanted, Seek, Selected
 from tui.widgets.key_bar import KeyBar
 
 OPENING = "-opening"  # the class of a screen whose run has no round yet

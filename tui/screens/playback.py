@@ -18,7 +18,8 @@ from scenarios.logs.run_state import RunState
 from tui.screens.dialog import Box, Dialog
 from tui.screens.navigation import Navigator
 from tui.state.history import History
-from tui.state.seek import SLOW, Playhead, faster, parts
+from tui.state.moment import Playhead, parts
+from tui.state.pace import SLOW, faster
 from tui.state.watched_run import Session
 from tui.style.redraw import Redraw
 

@@ -1,7 +1,6 @@
 """The rounds of a run so far. Plain data, no Textual."""
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import NDArray
@@ -134,15 +133,3 @@ class History:
 
 def _letters(logged: LoggedRound) -> int:
     return sum(map(len, logged.text.values()))
-
-
-def after(rounds: Sequence[int], number: int) -> int | None:
-    """Return the first of the ordered rounds after ``number``, if any."""
-    place = bisect_right(rounds, number)
-    return rounds[place] if place < len(rounds) else None
-
-
-def before(rounds: Sequence[int], number: int) -> int | None:
-    """Return the last of the ordered rounds before ``number``, if any."""
-    place = bisect_left(rounds, number)
-    return rounds[place - 1] if place else None

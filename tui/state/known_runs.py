@@ -13,8 +13,8 @@ from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.running.steering import Start
 from tui.state.batch_folder import market_names, read_values
 from tui.state.catalogue import MOST_RUNS, SEEDS, Entry, age, beginnings, builtins, own_files
+from tui.state.pace import to_watch
 from tui.state.run_standing import run_label, scenario_name, standing
-from tui.state.seek import to_watch
 from tui.state.training_log import find_logs
 
 PAPER_POLICIES = ("random", "lcfa", "hqfa", "mahdrl-paper")

@@ -1,5 +1,10 @@
-"""A moment of a run, as the market screen shows it: one round, or a point in a walk through its events."""
+"""A moment of a run, as the market screen shows it: one round, or a point in a walk through its events.
 
+The playhead moves through the run.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -9,6 +14,7 @@ from des.observation import Status
 from scenarios.file.schema import Scenario
 from scenarios.logs.reading import LoggedRound
 from tui.state.bid_verdicts import BidVerdict, RoundBook
+from tui.state.history import History
 from tui.state.watched_run import Session
 
 MARKS = {
@@ -137,3 +143,68 @@ class Moment:
         if self.book.offer(service, client) is None or not self.offered(service):
             return BidVerdict.UNWANTED.value
         return verdict.value if self.allocated and verdict is BidVerdict.OUTBID else WANTED
+
+
+@dataclass
+class Playhead:
+    """A place in a history that may still grow."""
+
+    round: int = 0  # the round that is shown; 0 while there is none
+    event: int | None = None  # how many of its events are shown, or None for the whole round
+    following: bool = True  # whether new rounds are shown as they come
+    awaited: int = 0  # the round that is shown as soon as it has been read; 0 for none
+
+    def grown(self, history: History) -> bool:
+        """Move to the newest round if following, or to the awaited one; return whether a new round is followed."""
+        if 0 < self.awaited <= len(history):
+            self.seek(history, self.awaited)
+        if not (self.following or not self.round) or self.round == len(history):
+            return False
+        self.round, self.event = len(history), None
+        return True
+
+    def seek(self, history: History, number: int) -> None:
+        """Go to a round, or to the nearest one that exists."""
+        self.event = None
+        self.round = max(min(1, len(history)), min(len(history), number))
+        self.following, self.awaited = False, 0
+
+    def follow(self, history: History) -> None:
+        """Go to the newest round and stay there."""
+        self.event, self.following, self.awaited, self.round = None, True, 0, len(history)
+
+    def jump(self, history: History, what: str, direction: int) -> bool:
+        """Go to the next or previous exit or conflict; return whether there is one."""
+        rounds = history.exits if what == "exit" else history.conflicts
+        number = after(rounds, self.round) if direction > 0 else before(rounds, self.round)
+        if number is not None:
+            self.seek(history, number)
+        return number is not None
+
+    def walk(self, history: History, direction: int) -> None:
+        """Go forward or back by one event; beyond either end the whole round is shown again."""
+        if not self.round:
+            return
+        self.following = False
+        last = len(history[self.round].events)
+        here = (0 if direction > 0 else last) if self.event is None else self.event
+        there = here + direction
+        self.event = None if there > last or there < 0 else there
+
+
+def parts(events: Sequence[MarketEvent]) -> list[int]:
+    """Return after how many events a round is shown that unfolds: bids, offers, awards, trainings."""
+    ends = {event.event: number for number, event in enumerate(events, 1)}
+    return [ends[kind] for kind in (Kind.BID, Kind.DECISION, Kind.AWARD, Kind.TRAIN_END) if kind in ends]
+
+
+def after(rounds: Sequence[int], number: int) -> int | None:
+    """Return the first of the ordered rounds after ``number``, if any."""
+    place = bisect_right(rounds, number)
+    return rounds[place] if place < len(rounds) else None
+
+
+def before(rounds: Sequence[int], number: int) -> int | None:
+    """Return the last of the ordered rounds before ``number``, if any."""
+    place = bisect_left(rounds, number)
+    return rounds[place - 1] if place else None

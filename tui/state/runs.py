@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import usable_cores
@@ -23,9 +23,8 @@ from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running.processes import WORKER, Process
 from scenarios.running.steering import Start
+from tui.state.feeds import DirectoryFeed, Feed, LiveRun
 from tui.state.known_runs import find_run
-from tui.state.live_run import LiveRun
-from tui.state.log_follower import DirectoryFeed
 from tui.state.watched_run import Session
 
 
@@ -59,19 +58,6 @@ def identity_of_start(start: Start) -> Identity | None:
     except (InputError, IndexError):
         return None
     return Identity(Path(start.out).resolve(), scenario.name, dumps(settled(scenario)), label, start.seed)
-
-
-class Feed(Protocol):
-    """A source of a session's rounds."""
-
-    def read(self) -> None:
-        """Read rounds into the session until there are no more. Runs in its own thread."""
-
-    def send(self, do: str, **content: Any) -> None:
-        """Send a command."""
-
-    def close(self) -> None:
-        """Stop reading, and end the process if there is one."""
 
 
 class Runs:

@@ -17,7 +17,7 @@ from typing import Any
 from flmarket.core.errors import InputError
 from flmarket.core.files import is_locked
 from scenarios.logs.run_state import RunState
-from tui.state.rounds_per_second import Pace
+from tui.state.pace import Pace
 from tui.state.run_standing import QUIET
 
 METRICS = ("auc", "reward", "reached", "markup")

@@ -24,7 +24,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.world import World
 from tui.state.bid_verdicts import RoundBook
 from tui.state.history import History
-from tui.state.rounds_per_second import Pace
+from tui.state.pace import Pace
 from tui.state.run_standing import run_label
 
 OVER = frozenset({RunState.FAILED, RunState.UNREADABLE, RunState.INTERRUPTED, RunState.COMPLETE})

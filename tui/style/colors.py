@@ -1,12 +1,19 @@
-"""Colours of the theme, of services and of runs. Whatever a colour shows, a sign or a word shows too."""
+"""Colours and signs of services, runs and their states, all legible in any theme, and the look of the chosen row.
 
+Whatever a colour shows, a sign or a word shows too.
+"""
+
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
+from rich.segment import Segment
 from rich.style import Style
 from textual.app import App
 from textual.color import Color
+from textual.strip import Strip
+from textual.widgets import OptionList
 
-from tui.style.contrast import legible, tinted
+from scenarios.logs.run_state import RunState
 from tui.textual_internals import active_app
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
@@ -67,3 +74,132 @@ def _backgrounds(background: str, surface: str, foreground: str, chosen: str) ->
     if not all(color.startswith("#") for color in (background, surface, foreground, chosen)):
         return ()
     return background, surface, tinted(surface, foreground), chosen
+
+
+_LOOKS = {
+    RunState.FAILED: ("✘", "error"),
+    RunState.UNREADABLE: ("✘", "error"),
+    RunState.INTERRUPTED: ("■", "warning"),
+    RunState.INCOMPLETE: ("▷", "warning"),
+    RunState.PAUSED: ("⏸", "warning"),
+    RunState.STARTING: ("…", "primary"),
+    RunState.RUNNING: ("▶", "success"),
+    RunState.WAITING: ("…", "foreground"),
+    RunState.COMPLETE: ("✔", "primary"),
+}
+
+
+def state_sign(state: RunState) -> str:
+    return _LOOKS[state][0]
+
+
+def signed(state: RunState) -> str:
+    return f"{state_sign(state)} {state}"
+
+
+def state_style(app: App[object], state: RunState) -> Style:
+    return tint(app, _LOOKS[state][1], bold=state is not RunState.WAITING)
+
+
+LEGIBLE = 4.5  # the contrast that WCAG asks of text (level AA)
+
+STEPS = 20
+CHOSEN = 0.25  # how far the background of the chosen row is moved towards the theme's primary colour
+
+TINT = 0.07
+"""The part by which Textual moves the background of a table that has the focus towards the colour of text, and a bit
+more."""
+
+
+@lru_cache(maxsize=1024)
+def legible(color: str, *backgrounds: str) -> str:
+    """Return a colour, moved towards white or black as little as it takes to read it on similar backgrounds."""
+    start = Color.parse(color)
+    goal = max("#FFFFFF", "#000000", key=lambda ink: min(contrast(ink, other) for other in backgrounds))
+    for step in range(STEPS):
+        mixed = start.blend(Color.parse(goal), step / STEPS).hex
+        if all(contrast(mixed, other) >= LEGIBLE for other in backgrounds):
+            return mixed
+    return goal
+
+
+def tinted(background: str, foreground: str) -> str:
+    """Return the background of a table that has the focus."""
+    return Color.parse(background).blend(Color.parse(foreground), TINT).hex
+
+
+def with_legible_text(variables: Mapping[str, str], *, colors: bool = True) -> dict[str, str]:
+    """Return a theme's variables with legible text; without its colours, the chosen row is in reverse video."""
+    changed = dict(variables)
+    foreground, background = variables["foreground"], variables["background"]
+    behind = [background, variables["surface"], variables["panel"]]
+    ours = all(color.startswith("#") for color in (foreground, *behind))  # else the terminal chooses
+    if ours:
+        chosen = Color.parse(background).blend(Color.parse(variables["primary"]), CHOSEN).hex
+        behind += [*(tinted(color, foreground) for color in behind), chosen]
+        plainly = legible(foreground, *behind)
+        changed |= {name: plainly for name, color in variables.items() if color == foreground}
+        changed |= _cursor(plainly, chosen, "none", tinted(background, variables["primary"]))
+    if not (ours and colors):
+        changed |= _cursor(foreground, background, "reverse", background)
+    return changed
+
+
+def _cursor(foreground: str, background: str, style: str, blurred: str) -> dict[str, str]:
+    cursor = {"foreground": foreground, "background": background, "text-style": style}
+    named = {f"block-cursor-{name}": value for name, value in cursor.items()}
+    faint = {"foreground": foreground, "background": blurred, "text-style": "none"}
+    return named | {f"block-cursor-blurred-{name}": value for name, value in faint.items()}
+
+
+def contrast(one: str, other: str) -> float:
+    """Return the contrast of two colours: 1 to 21."""
+    low, high = sorted((_luminance(one), _luminance(other)))
+    return (high + 0.05) / (low + 0.05)
+
+
+@lru_cache(maxsize=1024)
+def _luminance(color: str) -> float:
+    parts = Color.parse(color).normalized
+    red, green, blue = (c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in parts)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
+
+
+BAR = "▌"
+REVERSE = Style(reverse=True)
+
+
+def selection(app: App[object]) -> Style:
+    """Return what is laid over the text of the chosen row."""
+    variables = app.theme_variables
+    if variables["block-cursor-text-style"] == "reverse":
+        return REVERSE
+    return Style(bgcolor=variables["block-cursor-background"])
+
+
+def bar(app: App[object]) -> Style:
+    chosen, variables = selection(app), app.theme_variables
+    if chosen is REVERSE:
+        return Style()
+    return Style(color=legible(variables["primary"], variables["block-cursor-background"]))
+
+
+def over(segments: Iterable[Segment], base: Style, chosen: Style) -> list[Segment]:
+    """Return the segments of the chosen row; in reverse video all of it is in one colour."""
+    if chosen is REVERSE:
+        return [Segment(text, base + REVERSE) for text, _, _ in segments]
+    return [Segment(text, (base + style if style else base) + chosen) for text, style, _ in segments]
+
+
+def _option(style: Style | None) -> object:
+    return style.meta.get("option") if style else None
+
+
+def barred(options: OptionList, strip: Strip) -> Strip:
+    """Return a line of a list; of the chosen option, with the bar in place of its first cell if the list has focus."""
+    chosen = options.highlighted
+    if not options.has_focus or chosen is None or all(_option(style) != chosen for _, style, _ in strip):
+        return strip
+    first, rest = strip.divide([1, strip.cell_length])
+    style = bar(options.app)
+    return Strip([*(Segment(BAR, (old or Style()) + style) for _, old, _ in first), *rest], strip.cell_length)

@@ -1,10 +1,13 @@
-"""Redraws that coalesce: however often something changes, most of the time is left to keys."""
+"""Redraws that coalesce, so that most of the time is left to keys, and results of threads, the newest alone."""
 
 from asyncio import Event, TimerHandle, get_running_loop
 from collections.abc import Callable
 from time import monotonic
+from typing import Any
 
+from textual.app import App
 from textual.message_pump import MessagePump
+from textual.worker import get_current_worker
 
 RATE = 15.0  # redraws per second at most
 
@@ -49,3 +52,17 @@ async def painted(screen: MessagePump) -> None:
         done = Event()
         screen.call_after_refresh(done.set)
         await done.wait()
+
+
+def hand_over(app: App[Any], take: Callable[..., None], *found: object) -> None:
+    """Give what a worker thread has found to its screen, unless a newer one of its exclusive group has begun.
+
+    A thread that is cancelled runs on, and one that was begun earlier may end later.
+    """
+    worker = get_current_worker()
+
+    def unless_outdated() -> None:  # asked in the app's own thread, in which newer ones begin
+        if not worker.is_cancelled:
+            take(*found)
+
+    app.call_from_thread(unless_outdated)

@@ -15,10 +15,8 @@ from textual.widgets import OptionList
 from textual.widgets.option_list import Option
 
 from scenarios.logs.run_state import RunState
-from tui.style.chosen_row import barred
-from tui.style.colors import tint
-from tui.style.run_states import state_style
-from tui.style.text_layout import TableColumn, fit, laid_out, wrapped
+from tui.style.colors import barred, state_style, tint
+from tui.style.formats import TableColumn, fit, laid_out, wrapped
 
 SECTIONS = {
     "open": "Open now",

@@ -16,9 +16,9 @@ from fl.data.own_files import is_path
 from scenarios.file.keys import Key
 from scenarios.file.problems import Path
 from scenarios.file.toml import value_text
-from tui.editing.document import ABSENT
+from tui.state.scenario_document import ABSENT
 from tui.style.colors import tint
-from tui.style.text_layout import fit
+from tui.style.formats import fit
 
 DEFAULT_CHOICE = "(default)"
 EMPTY = {"{}", "[]", '""'}  # defaults that say nothing

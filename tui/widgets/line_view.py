@@ -17,7 +17,7 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 
 from flmarket.core.text import counted
-from tui.style.chosen_row import BAR, bar, over, selection
+from tui.style.colors import BAR, bar, over, selection
 from tui.textual_internals import set_virtual_size
 
 GUTTER = 1  # cells at the left for the bar of the chosen line

@@ -16,7 +16,7 @@ from rich.style import Style
 from textual.strip import Strip
 from textual.widget import Widget
 
-from tui.style.text_layout import fit
+from tui.style.formats import fit
 
 DASH, PLAYHEAD = "┄", "│"
 FREE = frozenset((" ", DASH, PLAYHEAD))  # what the name of a curve may cover

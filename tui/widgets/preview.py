@@ -23,12 +23,10 @@ from scenarios.logs.run_state import RunState
 from tui.state.catalogue import Entry, age, read_scenario
 from tui.state.run_standing import standing
 from tui.state.training_log import TrainingFeed
-from tui.style.colors import series_color, sign, tint
-from tui.style.event_sentences import accuracy_column
+from tui.style.colors import series_color, sign, signed, state_style, tint
 from tui.style.formats import blocks, percent, plain
-from tui.style.run_states import signed, state_style
+from tui.style.sentences import accuracy_column, story
 from tui.widgets.plot import Plot
-from tui.widgets.scenario_story import story
 
 ROOM = Size(40, 20)  # from which on there is a plot
 POINTS = 120  # rounds that a curve is drawn through, about

@@ -11,7 +11,7 @@ from textual.timer import Timer
 from textual.widgets import Static
 
 from tui.state.catalogue import Entry
-from tui.widgets.worker_results import hand_over
+from tui.style.redraw import hand_over
 
 if TYPE_CHECKING:
     from tui.widgets.plot import Plot

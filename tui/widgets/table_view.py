@@ -7,8 +7,7 @@ from rich.text import Span, Text
 from textual import events
 from textual.message import Message
 
-from tui.style.formats import plain, shortened
-from tui.style.text_layout import GAP, TableColumn, laid_out
+from tui.style.formats import GAP, TableColumn, laid_out, plain, shortened
 from tui.widgets.line_view import GUTTER, LineView
 
 BARS = re.compile("[━┄┃│]+")  # what is drawn is of no use to other programs

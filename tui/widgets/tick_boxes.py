@@ -7,7 +7,7 @@ from textual.content import Content
 from textual.strip import Strip
 from textual.widgets import Button, Checkbox
 
-from tui.style.chosen_row import BAR, barred
+from tui.style.colors import BAR, barred
 from tui.textual_internals import Value, WideGutterList
 
 

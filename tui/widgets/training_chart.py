@@ -9,10 +9,8 @@ from textual.containers import Container
 from flmarket.core.text import duration
 from scenarios.logs.run_state import RunState
 from tui.state.training_log import EvaluatedService, TrainingFeed, TrainingPoint
-from tui.style.colors import series_color, sign, tint
-from tui.style.formats import blocks, per_second, plain
-from tui.style.run_states import signed, state_style
-from tui.style.text_layout import TableColumn
+from tui.style.colors import series_color, sign, signed, state_style, tint
+from tui.style.formats import TableColumn, blocks, per_second, plain
 from tui.widgets.table_view import TableView
 from tui.widgets.zoom import ZoomPlot
 

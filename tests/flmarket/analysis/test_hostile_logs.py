@@ -23,7 +23,7 @@ from scenarios.logs.run_state import RunState
 from support.runs import played, reseal
 from support.tiers import slow
 from tui.state.bid_verdicts import RoundBook
-from tui.state.log_follower import DirectoryFeed
+from tui.state.feeds import DirectoryFeed
 from tui.state.watched_run import Session
 
 CELLS = [

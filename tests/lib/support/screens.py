@@ -18,7 +18,7 @@ from scenarios.running.processes import Process
 from scenarios.running.steering import Start
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
-from tui.state.live_run import LiveRun
+from tui.state.feeds import LiveRun
 from tui.state.watched_run import Session
 
 PATIENCE = 60.0

@@ -11,11 +11,10 @@ from tui.app import MarketApp
 from tui.panels.answers import AnswerPanel, BestLines, WhyTable
 from tui.panels.client_grid import ClientGrid
 from tui.panels.event_log import EventsPanel
-from tui.panels.order_book import BookPanel
+from tui.panels.order_book import BookPanel, GrowingText
 from tui.screens.market import MarketScreen
 from tui.state.bid_verdicts import BidVerdict
 from tui.state.watched_run import Session
-from tui.widgets.growing_text import GrowingText
 
 Play = Callable[..., Session]
 

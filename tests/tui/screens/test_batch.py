@@ -27,7 +27,7 @@ from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.state.batch_folder import Look, RunsFolder
-from tui.widgets.batch_table import BatchTable
+from tui.widgets.batch_tables import BatchTable
 
 BREAKS = """
 from flmarket import Offer, Policy, policy

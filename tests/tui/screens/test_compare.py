@@ -17,10 +17,10 @@ from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.market import MarketScreen
-from tui.screens.pick_runs_dialog import PickRunsDialog
+from tui.screens.run_dialogs import PickRunsDialog
 from tui.state.compared_runs import caveats, common_rounds, compare, groups, name_of, original
 from tui.state.watched_run import Session
-from tui.widgets.compare_table import CompareTable
+from tui.widgets.comparison import CompareTable
 from tui.widgets.plot import Plot
 
 Play = Callable[..., Session]

@@ -16,10 +16,10 @@ from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, load, parse
 from support.screens import painted, until
 from tui.app import MarketApp
-from tui.editing.document import ScenarioDocument
 from tui.screens.configure import PANES, ConfigureScreen, SaveDialog
 from tui.screens.dialog import Question
 from tui.state.catalogue import own_files, read_scenario
+from tui.state.scenario_document import ScenarioDocument
 from tui.widgets.form_field import ChoiceField, FieldRow
 
 

@@ -11,7 +11,7 @@ from support.tiers import slow
 from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
 from tui.screens.playback import GotoDialog
-from tui.state.rounds_per_second import Pace
+from tui.state.pace import Pace
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]

@@ -27,11 +27,11 @@ from tui.screens.configure import ConfigureScreen
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import StartRunDialog
+from tui.screens.run_dialogs import StartRunDialog
 from tui.state import known_runs
 from tui.state.catalogue import Entry, age
 from tui.state.known_runs import PAPER_POLICIES, paper, recent_runs
-from tui.state.seek import TO_WATCH
+from tui.state.pace import TO_WATCH
 from tui.state.training_log import NEEDED
 from tui.state.watched_run import Session
 from tui.widgets.plot import Plot

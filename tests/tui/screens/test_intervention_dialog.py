@@ -15,7 +15,7 @@ from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen
-from tui.screens.pick_runs_dialog import PickRunsDialog
+from tui.screens.run_dialogs import PickRunsDialog
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]

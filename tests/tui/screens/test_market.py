@@ -15,19 +15,17 @@ from scenarios.logs.run_state import RunState
 from support.runs import played
 from support.screens import hold, painted, until, watching
 from tui.app import MarketApp
-from tui.panels.before_first_round import StartSteps
 from tui.panels.client_grid import ClientGrid, ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventLines
 from tui.panels.gantt import CoreLines
-from tui.panels.order_book import BookPanel
+from tui.panels.order_book import BookPanel, GrowingText
 from tui.panels.price_bars import REFUSED, SERVED
 from tui.panels.services import ServicesTable
-from tui.panels.status_line import StatusLine
+from tui.panels.status_line import StartSteps, StatusLine
 from tui.screens.market import MarketScreen
 from tui.state.bid_verdicts import ORDER, BidVerdict
 from tui.state.watched_run import Session
-from tui.widgets.growing_text import GrowingText
 from tui.widgets.table_view import TableView
 
 Play = Callable[..., Session]

@@ -19,9 +19,9 @@ from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import StartRunDialog
+from tui.screens.run_dialogs import StartRunDialog
 from tui.state.watched_run import Session
-from tui.widgets.compare_table import CompareTable
+from tui.widgets.comparison import CompareTable
 from tui.widgets.entry_list import EntryList
 from tui.widgets.key_bar import KeyBar
 

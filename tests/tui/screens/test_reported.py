@@ -26,7 +26,7 @@ from tui.state.compared_runs import mean_series
 from tui.state.known_runs import recent_runs
 from tui.state.run_standing import standing
 from tui.state.watched_run import Session
-from tui.widgets.compare_table import CompareTable
+from tui.widgets.comparison import CompareTable
 from tui.widgets.plot import Plot
 from tui.widgets.preview import preview
 

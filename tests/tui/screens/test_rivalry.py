@@ -11,8 +11,7 @@ from support.screens import hold, until, watching
 from tui.app import MarketApp
 from tui.panels.event_log import EventsPanel
 from tui.panels.gantt import CoresPanel
-from tui.panels.rivalry import RivalryLines, RivalryPanel
-from tui.panels.rivalry_pages import PAGES, Earnings, Money, RivalsPage, SummaryPage
+from tui.panels.rivalry import PAGES, Earnings, Money, RivalryLines, RivalryPanel, RivalsPage, SummaryPage
 from tui.panels.status_line import StatusLine
 from tui.screens.market import MarketScreen
 from tui.state.watched_run import Session

@@ -12,7 +12,7 @@ from tui.app import MarketApp
 from tui.panels.event_log import EventLines
 from tui.panels.services import ServicesTable
 from tui.screens.playback import GotoDialog
-from tui.screens.start_run_dialog import StartRunDialog
+from tui.screens.run_dialogs import StartRunDialog
 from tui.state.watched_run import Session
 from tui.widgets.tick_boxes import MarkList
 

@@ -9,7 +9,7 @@ from textual.events import Key
 from textual.pilot import Pilot
 from textual.widgets import Button, Input, SelectionList, Static
 
-import tui.screens.start_run_dialog
+import tui.screens.run_dialogs
 from flmarket.core.declared import declared
 from learning.policy import POLICIES
 from scenarios.loader import builtin_text, dumps, parse, settled
@@ -25,9 +25,9 @@ from tui.screens.compare import CompareScreen
 from tui.screens.dialog import Box
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import ChosenRuns, StartRunDialog
+from tui.screens.run_dialogs import ChosenRuns, StartRunDialog
 from tui.state.known_runs import policies_of
-from tui.widgets.compare_table import CompareTable
+from tui.widgets.comparison import CompareTable
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.tick_boxes import Tick
 
@@ -251,7 +251,7 @@ async def test_several_seeds_give_a_run_for_each_policy_and_seed(
 async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many(
     app: MarketApp, scenario_text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tui.screens.start_run_dialog, "usable_cores", lambda: 2)
+    monkeypatch.setattr(tui.screens.run_dialogs, "usable_cores", lambda: 2)
     async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, _):
         problem, go = dialog.query_one("#run-problem", Static), dialog.query_one("#go", Button)
         for text, words, disabled in (

@@ -16,10 +16,10 @@ from tui.screens.compare import CompareScreen
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.playback import GotoDialog
+from tui.screens.run_dialogs import StartRunDialog
 from tui.screens.search_line import NO_HIT, SearchLine
-from tui.screens.start_run_dialog import StartRunDialog
 from tui.state.watched_run import Session
-from tui.widgets.compare_table import CompareTable
+from tui.widgets.comparison import CompareTable
 from tui.widgets.entry_list import EntryList
 from tui.widgets.tick_boxes import MarkList
 

@@ -11,7 +11,7 @@ from support.screens import painted
 from tui.app import MarketApp
 from tui.state.batch_folder import Place, RunLine, leagues
 from tui.state.run_standing import RunStanding
-from tui.widgets.league_chart import LeagueChart
+from tui.widgets.batch_tables import LeagueChart
 
 FOLDER = Path("runs/small-00000000")
 

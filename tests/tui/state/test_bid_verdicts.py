@@ -15,7 +15,7 @@ from tui.panels.client_grid import ClientGrid
 from tui.state.bid_verdicts import BidVerdict, RoundBook
 from tui.state.history import History, after, before
 from tui.state.moment import Moment
-from tui.state.seek import faster
+from tui.state.pace import faster
 from tui.state.watched_run import Session
 
 

@@ -17,8 +17,7 @@ from support.screens import play_headlessly, start_of, until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
-from tui.screens.pick_runs_dialog import PickRunsDialog
-from tui.screens.start_run_dialog import StartRunDialog
+from tui.screens.run_dialogs import PickRunsDialog, StartRunDialog
 from tui.state.watched_run import Session
 from tui.widgets.tick_boxes import Tick
 

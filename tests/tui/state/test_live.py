@@ -25,9 +25,9 @@ from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
 from tui.screens.dialog import QuitDialog
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import StartRunDialog
+from tui.screens.run_dialogs import StartRunDialog
 from tui.state.watched_run import Session
-from tui.widgets.compare_table import CompareTable
+from tui.widgets.comparison import CompareTable
 
 Runner = Callable[[str], tuple[str, ...]]
 
@@ -304,7 +304,7 @@ async def test_an_exception_in_the_app_leaves_no_process(small: Path, fake_runne
 def test_killing_the_app_ends_its_runner(small: Path, fake_runner: Runner) -> None:
     """SIGKILL leaves the app no chance; the runner sees its input end."""
     program = (
-        "from tui.state.live_run import LiveRun\nfrom tui.state.watched_run import Session\n"
+        "from tui.state.feeds import LiveRun\nfrom tui.state.watched_run import Session\n"
         "from scenarios.running.processes import Process\n"
         "from scenarios.running.steering import Start\n"
         f"start = Start(open({str(small / 'small.toml')!r}).read(), 'x', {str(small / 'runs')!r}, paused=True)\n"

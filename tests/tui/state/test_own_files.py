@@ -12,7 +12,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
-from tui.state.log_follower import DirectoryFeed
+from tui.state.feeds import DirectoryFeed
 from tui.state.watched_run import Session
 
 

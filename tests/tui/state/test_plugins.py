@@ -13,8 +13,7 @@ from scenarios.plugin_files import load_plugin
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from scenarios.running.steering import Start
-from tui.state.live_run import LiveRun
-from tui.state.log_follower import DirectoryFeed
+from tui.state.feeds import DirectoryFeed, LiveRun
 from tui.state.watched_run import Session
 
 HERMIT = """

@@ -14,7 +14,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.running.processes import Messages, Process
 from support.screens import PATIENCE, start_of, until
 from tui.app import MarketApp
-from tui.screens.start_run_dialog import StartRunDialog
+from tui.screens.run_dialogs import StartRunDialog
 from tui.state.runs import Runs
 
 Runner = Callable[[str], tuple[str, ...]]

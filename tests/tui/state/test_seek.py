@@ -7,17 +7,17 @@ from math import inf
 from pathlib import Path
 
 import pytest
+import tui.state.seek
 from textual.pilot import Pilot
 
-import tui.state.seek
 from scenarios.logs.run_state import RunState
 from support.screens import until
 from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
-from tui.screens.start_run_dialog import StartRunDialog
-from tui.state.seek import faster, to_watch
+from tui.screens.run_dialogs import StartRunDialog
+from tui.state.pace import faster, to_watch
 from tui.state.watched_run import Session
 
 Play = Callable[..., Session]

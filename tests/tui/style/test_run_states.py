@@ -1,7 +1,7 @@
 """The look of states."""
 
 from scenarios.logs.run_state import RunState
-from tui.style.run_states import signed
+from tui.style.colors import signed
 
 
 def test_each_state_has_a_sign() -> None:

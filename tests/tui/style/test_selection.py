@@ -13,9 +13,8 @@ from tui.app import MarketApp
 from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.state.watched_run import Session
-from tui.style.chosen_row import BAR
-from tui.style.contrast import contrast
-from tui.widgets.compare_table import CompareTable
+from tui.style.colors import BAR, contrast
+from tui.widgets.comparison import CompareTable
 from tui.widgets.entry_list import EntryList
 
 Play = Callable[..., Session]

@@ -23,7 +23,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import WORD, Column
 from support.runs import change, played, reseal
 from support.runs import table as rows_of
-from tui.widgets.scenario_story import story
+from tui.style.sentences import story
 
 INTERVENTIONS = """
 [[interventions]]

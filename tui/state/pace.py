@@ -1,8 +1,30 @@
-"""The pace of a run: rounds a second over the last seconds."""
+"""Rounds a second: the speeds that a user may choose, and the pace that a run has."""
 
 from collections import deque
 from collections.abc import Callable
+from math import inf
 from time import monotonic
+
+SPEEDS: tuple[float | None, ...] = (0.25, 0.5, 1, 2, 5, 10, None)  # rounds per second; None is full speed
+
+TO_WATCH = 5.0  # rounds per second of a run that is started to be watched, if the user has chosen no speed
+
+SLOW = 2.0  # rounds per second up to which a round that comes is shown part by part
+
+LONGEST = 60.0  # seconds that such a run takes at most, if its rounds are played as fast as that
+
+
+def to_watch(rounds: int) -> float:
+    """Return the speed of a run of so many rounds that is started to be watched."""
+    return max(TO_WATCH, rounds / LONGEST)
+
+
+def faster(speed: float | None, direction: int) -> float | None:
+    """Return the next of ``SPEEDS`` above or below a speed, which need not be one of them; itself at either end."""
+    here, *values = (inf if value is None else value for value in (speed, *SPEEDS))
+    found = [other for other, value in zip(SPEEDS, values, strict=True) if (value - here) * direction > 0]
+    return found[0 if direction > 0 else -1] if found else speed
+
 
 WINDOW = 5.0  # seconds that count
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from tui.state.rounds_per_second import WINDOW, Pace
+from tui.state.pace import WINDOW, Pace
 
 
 class Clock:

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from rich.cells import cell_len
 
 from tui.panels.services import COLUMNS
-from tui.style.text_layout import GAP, TableColumn, fit, laid_out, wrapped
+from tui.style.formats import GAP, TableColumn, fit, laid_out, wrapped
 
 WIDTHS = st.lists(st.tuples(st.integers(1, 64), st.integers(0, 20)), min_size=1, max_size=12)
 SERVICES = {"service": 9, "status": 10, "accuracy": 21, "spent": 19, "served": 6, "refused": 7, "markup": 7}

@@ -1,4 +1,4 @@
-"""The dialog before a run: seeds, policies, point of the sweep, and what to do if the run already exists."""
+"""The dialogs that ask for runs: how to run a scenario (seeds, policies, point), and which runs to compare one with."""
 
 import re
 from collections.abc import Sequence
@@ -20,14 +20,16 @@ from flmarket.core.text import counted
 from learning.policy import AS_CONFIGURED
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, points, settled, with_policy
-from scenarios.logs.directory import RunDirectory
+from scenarios.logs.directory import META, SCENARIO, RunDirectory
 from scenarios.logs.run_state import RunState
 from scenarios.running.run_options import listed_seeds
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog
-from tui.state.known_runs import find_run, policies_of
+from tui.state.known_runs import all_runs, find_run, policies_of
+from tui.state.pace import to_watch
 from tui.state.run_standing import run_label
-from tui.state.seek import to_watch
+from tui.state.runs import Runs
+from tui.state.watched_run import Session
 from tui.widgets.tick_boxes import MarkList, Tick
 
 RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, run it with “start over” ticked."
@@ -261,3 +263,75 @@ def _as_played(file: Path) -> tuple[str, int]:
     """Return the policy and the seed of the run whose scenario a file is; of another file, how it is played first."""
     found = re.fullmatch(r"seed-(\d+)", file.parent.name)
     return (file.parent.parent.name, int(found[1])) if found else (AS_CONFIGURED, Start.seed)
+
+
+class PickRunsDialog(Dialog[list[Session]]):
+    """Asks for runs to compare one with; those that are new are started."""
+
+    AUTO_FOCUS = "#others"
+    labels = {"go": "Compare"}
+
+    def __init__(self, session: Session, runs: Runs, out: Path) -> None:
+        """Ask; ``out`` is the folder of run directories, where the run's own is not known yet."""
+        super().__init__()
+        self._session, self._runs = session, runs
+        self._out = out if session.directory is None else session.directory.parent.parent.parent
+
+    def compose(self) -> ComposeResult:
+        session = self._session
+        options = [
+            Selection(Content(f"open: {self._named(other)}"), f"open:{i}", initial_state=other is session.origin)
+            for i, other in enumerate(self._runs.sessions)
+            if other is not session
+        ]
+        if session.scenario is not None:
+            options += [
+                Selection(f"new: {name} for all services, seed {session.seed}", f"policy:{name}")
+                for name in policies_of(session.scenario)
+                if name != session.policy
+            ]
+        options += [Selection(Content(f"run: {name}"), f"run:{path}") for name, path in self._earlier()]
+        with Box():
+            title = (f"Compare {session.label} with", "bold")
+            yield Static(Content.assemble(title, "  (space marks several, enter compares)"))
+            yield MarkList[str](*options, id="others", compact=True)
+            yield from self.answers("Compare")
+
+    def _named(self, other: Session) -> str:
+        words = ", the original" if other is self._session.origin else ""
+        return f"{other.label} ({other.state}{words})"
+
+    def _earlier(self) -> list[tuple[str, Path]]:
+        """Return all runs on disk that are not open, those of the same market first, the newest first."""
+        opened = {other.directory.resolve() for other in self._runs.sessions if other.directory is not None}
+        found = [(name, path) for name, path in all_runs(self._out) if path.resolve() not in opened]
+        directory = self._session.directory
+        same = None if directory is None else directory.parent.parent.name
+        return sorted(found, key=lambda item: item[1].parent.parent.name != same)
+
+    @on(Button.Pressed, "#go")
+    def _go(self) -> None:
+        chosen = self.query_one(SelectionList).selected
+        if not chosen:
+            self.show_problem("mark at least one run with space")
+            return
+        self.dismiss(list(map(self._open, chosen)))
+
+    def _open(self, chosen: str) -> Session:
+        kind, _, rest = chosen.partition(":")
+        if kind == "open":
+            return self._runs.sessions[int(rest)]
+        if kind == "run":
+            return self._runs.open(Path(rest))
+        session = self._session
+        assert session.scenario is not None  # noqa: S101 - policies are offered only where it is known
+        assert session.directory is not None  # noqa: S101
+        known = self._out / session.directory.parent.parent.name / rest / session.directory.name
+        if (known / SCENARIO).exists() and (known / META).exists():
+            return self._runs.open(known)
+        text, label = dumps(session.scenario), run_label(session.scenario.name, rest, session.seed)
+        opened, unfinished = set(self._runs.sessions), (known / SCENARIO).exists()
+        started = self._runs.start(Start(text, "the same market", str(self._out), rest, seed=session.seed), label)
+        if unfinished and started not in opened and self._runs.steerable(started):
+            self.app.notify(RESUMES, title="Interrupted run", timeout=8)
+        return started

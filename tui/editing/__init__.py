@@ -1,1 +1,0 @@
-"""A scenario file that is being edited."""
