@@ -63,9 +63,16 @@ def beginnings() -> list[Entry]:
 
 def scenarios(folder: Path, out: Path) -> list[Entry]:
     """Return what can be listed at once: with the scenarios what to begin with, where no run seems to be there."""
-    files = own_files(folder)
-    own = files or any(out.glob("*/*/seed-*")) or any(any(it.glob("*.csv")) for it in (folder, folder / "agents"))
-    return [*([] if own else beginnings()), *builtins(), *files]
+    begun = any(out.glob("*/*/seed-*")) or any(any(place.glob("*.csv")) for place in (folder, folder / "agents"))
+    return entries_with(own_files(folder), begun=begun)
+
+
+def entries_with(own: list[Entry], *, begun: bool = False) -> list[Entry]:
+    """Return all entries: the user's own after the built-in scenarios, and before both what to begin with if need be.
+
+    ``begun``: there are runs or trainings that are not among them.
+    """
+    return [*([] if own or begun else beginnings()), *builtins(), *own]
 
 
 def builtins() -> list[Entry]:

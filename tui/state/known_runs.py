@@ -12,7 +12,7 @@ from scenarios.loader import dumps, load
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.running.steering import Start
 from tui.state.batch_folder import market_names, read_values
-from tui.state.catalogue import MOST_RUNS, SEEDS, Entry, age, beginnings, builtins, own_files
+from tui.state.catalogue import MOST_RUNS, SEEDS, Entry, age, entries_with, own_files
 from tui.state.pace import to_watch
 from tui.state.run_standing import run_label, scenario_name, standing
 from tui.state.training_log import find_logs
@@ -23,8 +23,7 @@ PAPER_POLICIES = ("random", "lcfa", "hqfa", "mahdrl-paper")
 
 def entries(folder: Path, out: Path) -> list[Entry]:
     """Return all entries."""
-    own = [*own_files(folder), *trainings(folder), *recent_runs(out)]
-    return [*([] if own else beginnings()), *builtins(), *own]
+    return entries_with([*own_files(folder), *trainings(folder), *recent_runs(out)])
 
 
 def trainings(folder: Path) -> list[Entry]:

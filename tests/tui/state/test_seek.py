@@ -7,9 +7,9 @@ from math import inf
 from pathlib import Path
 
 import pytest
-import tui.state.seek
 from textual.pilot import Pilot
 
+import tui.state.pace
 from scenarios.logs.run_state import RunState
 from support.screens import until
 from tui.app import MarketApp
@@ -25,8 +25,8 @@ Play = Callable[..., Session]
 
 @pytest.fixture
 def unhurried(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tui.state.seek, "TO_WATCH", 0.001)
-    monkeypatch.setattr(tui.state.seek, "LONGEST", inf)
+    monkeypatch.setattr(tui.state.pace, "TO_WATCH", 0.001)
+    monkeypatch.setattr(tui.state.pace, "LONGEST", inf)
 
 
 @asynccontextmanager
