@@ -25,7 +25,7 @@ from tui.widgets.key_bar import KeyBar
 from tui.widgets.plot import Plot
 from tui.widgets.table_view import TableView
 
-COLUMNS = 7
+COUNT = 7  # columns
 ROWS = (12, 60, 300)
 REDRAWS = 10
 
@@ -33,12 +33,11 @@ REDRAWS = 10
 class Own(TableView):
     """Numbers that change with every redraw."""
 
-    def __init__(self) -> None:
-        super().__init__([TableColumn(f"c{i}", f"column {i}", right=True) for i in range(COLUMNS)])
-        self.step = 0
+    COLUMNS = tuple(TableColumn(f"c{i}", f"column {i}", right=True) for i in range(COUNT))
+    step = 0
 
     def cells(self, index: int) -> list[Text]:
-        return [Text(f"{index * column + self.step:.2f}", end="") for column in range(COLUMNS)]
+        return [Text(f"{index * column + self.step:.2f}", end="") for column in range(COUNT)]
 
 
 class Bare(App[None]):
@@ -106,16 +105,16 @@ def data_table(rows: int, repeat: int) -> float:
         return Text(f"{row * column + step:.2f}", justify="right")
 
     def fill() -> None:
-        for column in range(COLUMNS):
+        for column in range(COUNT):
             table.add_column(f"column {column}", key=str(column))
         for row in range(rows):
-            table.add_row(*(cell(row, column) for column in range(COLUMNS)), key=str(row))
+            table.add_row(*(cell(row, column) for column in range(COUNT)), key=str(row))
 
     def redraw() -> None:
         nonlocal step
         step += 1
         for row in range(rows):
-            for column in range(COLUMNS):
+            for column in range(COUNT):
                 table.update_cell(str(row), str(column), cell(row, column))
 
     return asyncio.run(timed(Bare(table), fill, redraw, repeat))
@@ -184,7 +183,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         return
     for n in ROWS:
         print(
-            f"{n} rows, all cells of {COLUMNS} columns: own table {own_table(n, repeat):.1f} ms of CPU a redraw, ",
+            f"{n} rows, all cells of {COUNT} columns: own table {own_table(n, repeat):.1f} ms of CPU a redraw, ",
             end="",
         )
         print(f"DataTable {data_table(n, repeat):.1f}")

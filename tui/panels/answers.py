@@ -52,11 +52,8 @@ class Best:
 class WhyTable(BookTable):
     """A client's book, with what each service would have had to pay."""
 
-    COLUMNS = (BID, OFFER, PRICE, BARS, WHY)
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.by_client = True
+    DETAILS = (BID, OFFER, PRICE, BARS, WHY)
+    by_client = True
 
     def show(self, view: Moment) -> None:
         super().show(view)
@@ -67,9 +64,7 @@ class WhyTable(BookTable):
 class BestLines(LineView):
     """The lines on the sets that a service got and could have had, and on their clients."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._lines: Sequence[tuple[Text, int | None]] = ()  # each with its client
+    _lines: Sequence[tuple[Text, int | None]] = ()  # each with its client
 
     def show(self, book: RoundBook, found: Best | None) -> None:
         self._lines = [] if found is None else [*self._sums(found), *self._clients(book, found)]

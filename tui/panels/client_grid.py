@@ -87,12 +87,11 @@ class ClientGrid(LineView):
 
     column: reactive[int] = reactive(0)
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self._view: Moment | None = None
-        self._heat: Heat | None = None
-        self._cell = 5
-        self.overview = False
+    overview = False
+
+    _view: Moment | None = None
+    _heat: Heat | None = None
+    _cell = 5  # its width
 
     def show(self, view: Moment) -> None:
         self._view = view

@@ -1,6 +1,6 @@
 """The events of a round, with a filter."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 from textual import on
@@ -26,11 +26,11 @@ class EventLines(LineView):
 
     BINDINGS = [Binding("slash", "screen.filter_events", "Filter", tooltip="Filter the events by words")]
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id, header=False)
-        self.events: Sequence[MarketEvent] = ()
-        self._places: dict[str, int] = {}
-        self._lines: list[tuple[int, str, bool]] = []  # of each: the event, its words, and whether it is the first
+    HEADER = 0
+    events: Sequence[MarketEvent] = ()
+
+    _places: Mapping[str, int] = {}  # of the services
+    _lines: Sequence[tuple[int, str, bool]] = ()  # of each: the event, its words, and whether it is the first
 
     def show(self, events: Sequence[MarketEvent], services: list[str], cursor: int | None) -> None:
         """Show events, with the cursor on the one at place ``cursor`` if given, else on that which is chosen."""
@@ -41,13 +41,14 @@ class EventLines(LineView):
         self._label = max((len(f"{event.sim_time / MICRO:.2f}") for event in events[-1:]), default=0) + 1
         self._kind = KIND * (self.room >= ROOMY)
         room = max(8, self.room - self._label - self._kind)
-        self._lines = []
+        lines: list[tuple[int, str, bool]] = []
         for place, event in enumerate(events):
             words = event_words(event)
             if len(words) <= room:  # names have plain letters only
-                self._lines.append((place, words, True))
+                lines.append((place, words, True))
             else:
-                self._lines += ((place, part, not i) for i, part in enumerate(wrapped(words, room)))
+                lines += ((place, part, not i) for i, part in enumerate(wrapped(words, room)))
+        self._lines = lines
         self.resize(len(self._lines), self.room)
         if cursor is not None:
             self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)

@@ -1,5 +1,7 @@
 """The slot as a Gantt chart: what each core of each client did, and when."""
 
+from collections.abc import Mapping, Sequence
+
 from rich.text import Text
 from textual.app import ComposeResult
 
@@ -19,14 +21,12 @@ LABEL = 12
 class CoreLines(LineView):
     """One line for each core that worked in the round."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self._jobs: list[OfferReport] = []
-        self._trained: dict[tuple[str, int], Microseconds] = {}
-        self._places: dict[str, int] = {}
-        self._span = (0, MICRO)
-        self._now: Microseconds | None = None
-        self._drawn: object = None
+    _jobs: Sequence[OfferReport] = ()
+    _trained: Mapping[tuple[str, int], Microseconds] = {}  # when a service's client had trained
+    _places: Mapping[str, int] = {}  # of the services
+    _span = (0, MICRO)
+    _now: Microseconds | None = None
+    _drawn: object = None
 
     def show(self, view: Moment) -> None:
         """Show the jobs of a round; in a walk, up to the present moment."""

@@ -46,16 +46,15 @@ SIGN = 2  # cells before a bar, for the sign of what came of the bid
 class BookTable(TableView):
     """The table of bids, which are made when they come into view."""
 
-    COLUMNS: tuple[TableColumn, ...] = (BID, OFFER, BARS, *QUALITY, WHY)  # after the one that says whose bid it is
+    DETAILS: tuple[TableColumn, ...] = (BID, OFFER, BARS, *QUALITY, WHY)  # after the column that says whose bid it is
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__((), id=id)
-        self.by_client = self.offered = False
-        self.sort = "result"
-        self._view: Moment | None = None
-        self._listed: list[int] = []
-        self._subject: object = None
-        self._axis = PriceAxis(0, 1)
+    by_client = offered = False
+    sort = "result"
+
+    _view: Moment | None = None
+    _listed: Sequence[int] = ()  # the clients, or the services, by place
+    _subject: object = None
+    _axis = PriceAxis(0, 1)
 
     def show(self, view: Moment) -> None:
         """Show the book of the chosen service or client; the cursor stays on its line."""
@@ -71,7 +70,7 @@ class BookTable(TableView):
             self._subject, chosen = subject, None
             self.forget_widths()
         who = TableColumn("who", "service", least=12) if self.by_client else TableColumn("who", "client", right=True)
-        self.columns = (who, *self.COLUMNS)
+        self.columns = (who, *self.DETAILS)
         self.rows(len(self._listed))
         most = view.book.dearest(client=client) if self.by_client else view.book.dearest(service=service)
         self._axis = PriceAxis(most, max(1, self._widths.get(BARS.key, 0) - SIGN))
@@ -302,9 +301,7 @@ class GrowingText(Static):
 
     DEFAULT_CSS = "GrowingText { height: 2; padding: 0 1; }"
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__("", id=id)
-        self._words, self._wide = "", 0
+    _words, _wide = "", 0
 
     def show(self, words: str) -> None:
         self._words = words

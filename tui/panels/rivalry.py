@@ -278,9 +278,7 @@ class RivalryLines(LineView):
         ),
     ]
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self.page: Page | None = None
+    page: Page | None = None
 
     def show(self, page: Page) -> None:
         if type(page) is not type(self.page):

@@ -16,19 +16,6 @@ from tui.style.colors import series_color, sign, tint
 from tui.style.formats import TableColumn, bar, percent, plain
 from tui.widgets.table_view import TableView
 
-COLUMNS = (
-    TableColumn("sign", "#"),
-    TableColumn("service", "service", least=16),
-    TableColumn("status", "status"),
-    TableColumn("accuracy", "accuracy → target %"),
-    TableColumn("spent", "spent of budget"),
-    TableColumn("served", "served", right=True, leaves=6),
-    TableColumn("refused", "refused", right=True, leaves=5),
-    TableColumn("markup", "pay/bid", right=True, leaves=4),
-    TableColumn("reward", "reward", right=True, leaves=3),
-    TableColumn("policy", "policy", leaves=2),
-    TableColumn("dataset", "data set", leaves=1),
-)
 REST = 118  # cells of the other columns, about
 BARS = range(6, 31)  # cells of a bar
 
@@ -49,9 +36,21 @@ STATUS_COLOR = {
 class ServicesTable(TableView):
     """One row for each service."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(COLUMNS, id=id)
-        self._view: Moment | None = None
+    COLUMNS = (
+        TableColumn("sign", "#"),
+        TableColumn("service", "service", least=16),
+        TableColumn("status", "status"),
+        TableColumn("accuracy", "accuracy → target %"),
+        TableColumn("spent", "spent of budget"),
+        TableColumn("served", "served", right=True, leaves=6),
+        TableColumn("refused", "refused", right=True, leaves=5),
+        TableColumn("markup", "pay/bid", right=True, leaves=4),
+        TableColumn("reward", "reward", right=True, leaves=3),
+        TableColumn("policy", "policy", leaves=2),
+        TableColumn("dataset", "data set", leaves=1),
+    )
+
+    _view: Moment | None = None
 
     def show(self, view: Moment) -> None:
         self._view = view

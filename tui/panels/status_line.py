@@ -125,9 +125,7 @@ class SeekBar(Widget):
 
     DEFAULT_CSS = "SeekBar { height: 1; }"
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self._view: Moment | None = None
+    _view: Moment | None = None
 
     def show(self, view: Moment) -> None:
         self._view = view

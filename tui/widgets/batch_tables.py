@@ -19,20 +19,6 @@ from tui.style.formats import TableColumn, bar, fit, plain, within
 from tui.widgets.plot import ACROSS, axis
 from tui.widgets.table_view import TableView
 
-COLUMNS = (
-    TableColumn("mark", " "),
-    TableColumn("state", "state"),
-    TableColumn("round", "round", right=True),
-    TableColumn("progress", "progress", leaves=2),
-    TableColumn("left", "left", right=True, leaves=6),
-    TableColumn("scenario", "scenario", least=16),
-    TableColumn("policy", "policy"),
-    TableColumn("seed", "seed", right=True),
-    TableColumn("accuracy", "accuracy %", right=True, leaves=5),
-    TableColumn("met", "met", right=True, leaves=4),
-    TableColumn("age", "changed", leaves=3),
-    TableColumn("problem", "what is wrong", leaves=1, least=16),
-)
 BAR = 12
 AGES = 10  # seconds for which ages are right enough
 
@@ -40,12 +26,25 @@ AGES = 10  # seconds for which ages are right enough
 class BatchTable(TableView):
     """The lines. Which is which, the screen knows."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(COLUMNS, id=id)
-        self.lines: Sequence[RunLine | RunGroup] = ()
-        self.marked: frozenset[object] = frozenset()
-        self._twins: frozenset[str] = frozenset()
-        self._drawn: object = None
+    COLUMNS = (
+        TableColumn("mark", " "),
+        TableColumn("state", "state"),
+        TableColumn("round", "round", right=True),
+        TableColumn("progress", "progress", leaves=2),
+        TableColumn("left", "left", right=True, leaves=6),
+        TableColumn("scenario", "scenario", least=16),
+        TableColumn("policy", "policy"),
+        TableColumn("seed", "seed", right=True),
+        TableColumn("accuracy", "accuracy %", right=True, leaves=5),
+        TableColumn("met", "met", right=True, leaves=4),
+        TableColumn("age", "changed", leaves=3),
+        TableColumn("problem", "what is wrong", leaves=1, least=16),
+    )
+
+    lines: Sequence[RunLine | RunGroup] = ()
+    marked: frozenset[object] = frozenset()
+    _twins: frozenset[str] = frozenset()
+    _drawn: object = None
 
     def show(self, lines: Sequence[RunLine | RunGroup], marked: frozenset[object]) -> None:
         """Show runs or groups; the cursor stays on the same one. ``marked`` has the directories of marked runs."""
@@ -59,7 +58,7 @@ class BatchTable(TableView):
         absent = {"left"} if all(run.left is None for run in runs) else set()
         if not any(run.standing.problem for run in runs):
             absent.add("problem")
-        self.columns = tuple(column for column in COLUMNS if column.key not in absent)
+        self.columns = tuple(column for column in self.COLUMNS if column.key not in absent)
         self.rows(len(lines))
         if chosen is not None:
             keys = [key_of(line) for line in lines]

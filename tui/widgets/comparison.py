@@ -27,8 +27,7 @@ class CompareCurves(Vertical):
         yield ZoomPlot()
         yield ZoomPlot()
 
-    def on_mount(self) -> None:
-        self._drawn: object = None
+    _drawn: object = None
 
     def on_resize(self, event: Resize) -> None:
         self.query(ZoomPlot).last().display = event.size.height >= ROOMY
@@ -87,29 +86,27 @@ def _targets(sessions: Sequence[Session], rounds: Sequence[int], service: str) -
 
 DELTA = "Δ "  # stands before the key of a difference's column
 
-COLUMNS = (
-    TableColumn("sign", "#"),
-    TableColumn("run", "run", least=20),
-    TableColumn("service", "service", least=16),
-    TableColumn("policy", "policy", leaves=1),
-    TableColumn("final accuracy", "accuracy %", right=True),
-    TableColumn(DELTA + "final accuracy", "Δ", right=True),
-    TableColumn("rounds to target", "target met in", right=True),
-    TableColumn(DELTA + "rounds to target", "Δ", right=True, leaves=5),
-    TableColumn("spent", "spent", right=True, leaves=6),
-    TableColumn(DELTA + "spent", "Δ", right=True, leaves=4),
-    TableColumn("served", "served", right=True, leaves=3),
-    TableColumn("refused", "refused", right=True, leaves=2),
-)
-
 
 class CompareTable(TableView):
     """The rows; the cursor stays on the service and the group that it is on."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(COLUMNS, id=id)
-        self._shown: Sequence[ServiceRow] = ()
-        self._names: Sequence[str] = ()
+    COLUMNS = (
+        TableColumn("sign", "#"),
+        TableColumn("run", "run", least=20),
+        TableColumn("service", "service", least=16),
+        TableColumn("policy", "policy", leaves=1),
+        TableColumn("final accuracy", "accuracy %", right=True),
+        TableColumn(DELTA + "final accuracy", "Δ", right=True),
+        TableColumn("rounds to target", "target met in", right=True),
+        TableColumn(DELTA + "rounds to target", "Δ", right=True, leaves=5),
+        TableColumn("spent", "spent", right=True, leaves=6),
+        TableColumn(DELTA + "spent", "Δ", right=True, leaves=4),
+        TableColumn("served", "served", right=True, leaves=3),
+        TableColumn("refused", "refused", right=True, leaves=2),
+    )
+
+    _shown: Sequence[ServiceRow] = ()
+    _names: Sequence[str] = ()
 
     def show(self, rows: Sequence[ServiceRow], names: Sequence[str]) -> None:
         """Show one row for each service and group of runs; ``names`` are those of the groups."""
@@ -136,7 +133,7 @@ class CompareTable(TableView):
         }
         if found["rounds to target"].plain == "never" and not row.over:
             found["rounds to target"] = plain("not yet")
-        return [found.get(column.key) or plain("") for column in COLUMNS]
+        return [found.get(column.key) or plain("") for column in self.COLUMNS]
 
     def _color(self, difference: Difference) -> Style:
         interval = difference.interval

@@ -43,19 +43,18 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     LineView { background: transparent; }
     """
 
-    cursor: reactive[int] = reactive(0, repaint=False)  # the line that is chosen
+    HEADER = 1  # its lines
 
-    def __init__(self, *, id: str | None = None, header: bool = True) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self.count = 0  # the lines below the header
-        self._header = int(header)
-        self._base = self._bar = Style()
-        self._wide = 0
+    cursor: reactive[int] = reactive(0, repaint=False)  # the line that is chosen
+    count = 0  # the lines below the header
+
+    _base = _bar = Style()
+    _wide = 0
 
     def resize(self, count: int, width: int) -> None:
         """Set the number of lines and the width of the widest, and redraw."""
         self.count = count
-        size = Size(GUTTER + width, count + self._header)
+        size = Size(GUTTER + width, count + self.HEADER)
         if size != self.virtual_size:
             grows = self.styles.height is not None and self.styles.height.is_auto
             if not self.is_mounted or (grows and size.height != self.virtual_size.height):
@@ -79,14 +78,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        width, index = self._wide, y - self._header + self.scroll_offset.y
-        if y < self._header:
+        width, index = self._wide, y - self.HEADER + self.scroll_offset.y
+        if y < self.HEADER:
             fixed, moving = self.head()
         elif 0 <= index < self.count:
             fixed, moving = self.line(index)
         else:
             return Strip.blank(width, self._base)
-        chosen = y >= self._header and self.is_chosen(index)
+        chosen = y >= self.HEADER and self.is_chosen(index)
         gutter = Segment(BAR, self._bar) if chosen else Segment(" " * GUTTER)
         left, rest = self._segments(fixed), self._segments(moving)
         if self.scroll_offset.x:
@@ -118,7 +117,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def watch_cursor(self, old: int, new: int) -> None:
         if self.is_mounted:
             view = max(
-                1, self.size.height - self._header - self.scrollbar_size_horizontal * self.show_horizontal_scrollbar
+                1, self.size.height - self.HEADER - self.scrollbar_size_horizontal * self.show_horizontal_scrollbar
             )
             top = self.scroll_offset.y
             if not top <= new < top + view:
@@ -149,12 +148,12 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         copy(self.app, map(self.copied, range(self.cursor, min(self.cursor + 1, self.count))))
 
     def action_copy_all(self) -> None:
-        copy(self.app, map(self.copied, range(-self._header, self.count)))
+        copy(self.app, map(self.copied, range(-self.HEADER, self.count)))
 
     def index_at(self, y: int) -> int | None:
         """Return the line at a row of the widget, if there is one."""
-        index = y - self._header + self.scroll_offset.y
-        return index if y >= self._header and 0 <= index < self.count else None
+        index = y - self.HEADER + self.scroll_offset.y
+        return index if y >= self.HEADER and 0 <= index < self.count else None
 
 
 def copy(app: App[Any], lines: Iterable[str]) -> None:

@@ -30,11 +30,9 @@ class PreviewPane(VerticalScroll, can_focus=True):
     PreviewPane Plot { height: 1fr; min-height: 9; }
     """
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(id=id)
-        self._entry: Entry | None = None
-        self._timer: Timer | None = None
-        self._plot: Plot | None = None  # once there are curves
+    _entry: Entry | None = None
+    _timer: Timer | None = None
+    _plot: "Plot | None" = None  # once there are curves
 
     def compose(self) -> ComposeResult:
         yield Static("loading …", id="preview")

@@ -33,9 +33,11 @@ class TableView(LineView):
             super().__init__()
             self.key = key
 
-    def __init__(self, columns: Sequence[TableColumn], *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
+    COLUMNS: Sequence[TableColumn] = ()  # to begin with
+
+    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
-        self.columns = tuple(columns)
+        self.columns = self.COLUMNS
         self._made: dict[int, Sequence[Text]] = {}
         self._widest: dict[str, int] = {}
         self._widths: dict[str, int] = {}

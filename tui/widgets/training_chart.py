@@ -29,8 +29,7 @@ class LearningCurves(Container):
     def compose(self) -> ComposeResult:
         yield ZoomPlot()
 
-    def on_mount(self) -> None:
-        self._drawn: object = None
+    _drawn: object = None
 
     def show(self, feeds: Sequence[TrainingFeed], metric: str, chosen: int) -> None:
         """Draw a metric of all trainings."""
@@ -72,19 +71,18 @@ def _series(points: Sequence[TrainingPoint], metric: str, window: tuple[int, int
 class TrainingTable(TableView):
     """A line for each training."""
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        columns = (
-            TableColumn("sign", "#"),
-            TableColumn("name", "agent"),
-            TableColumn("state", "state"),
-            TableColumn("episode", "episode", True),
-            TableColumn("rate", "episodes/s", True, leaves=1),
-            TableColumn("left", "left", True),
-            TableColumn("auc", "AUC", True),
-            TableColumn("what", "what is trained"),
-        )
-        super().__init__(columns, id=id)
-        self._feeds: Sequence[TrainingFeed] = ()
+    COLUMNS = (
+        TableColumn("sign", "#"),
+        TableColumn("name", "agent"),
+        TableColumn("state", "state"),
+        TableColumn("episode", "episode", True),
+        TableColumn("rate", "episodes/s", True, leaves=1),
+        TableColumn("left", "left", True),
+        TableColumn("auc", "AUC", True),
+        TableColumn("what", "what is trained"),
+    )
+
+    _feeds: Sequence[TrainingFeed] = ()
 
     def show(self, feeds: Sequence[TrainingFeed]) -> None:
         self._feeds = feeds
@@ -118,26 +116,24 @@ class PreferenceTable(TableView):
         TableColumn("dqis", "DQI: low to high"),
     )
 
-    def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
-        super().__init__(self.COLUMNS, id=id)
-        self._found: Sequence[tuple[EvaluatedService, EvaluatedService]] = ()
+    _rows: Sequence[tuple[EvaluatedService, EvaluatedService]] = ()  # of each service, the last and the first
 
     def show(self, feed: TrainingFeed) -> None:
         """Show a training's newest preferences."""
-        newest = max((found.episode for found in feed.preferences), default=0)
-        first = {found.service: found for found in reversed(feed.preferences)}
-        oldest = min((found.episode for found in feed.preferences), default=0)
+        newest = max((service.episode for service in feed.preferences), default=0)
+        first = {service.service: service for service in reversed(feed.preferences)}
+        oldest = min((service.episode for service in feed.preferences), default=0)
         before = TableColumn("before", f"after episode {oldest}" if oldest < newest else "", leaves=1)
         self.columns = (*self.COLUMNS, before)
-        self._found = [(found, first[found.service]) for found in feed.preferences if found.episode == newest]
-        self.rows(len(self._found))
+        self._rows = [(last, first[last.service]) for last in feed.preferences if last.episode == newest]
+        self.rows(len(self._rows))
 
     @property
     def chosen(self) -> EvaluatedService | None:
-        return self._found[self.cursor][0] if self.cursor < len(self._found) else None
+        return self._rows[self.cursor][0] if self.cursor < len(self._rows) else None
 
     def cells(self, index: int) -> Sequence[Text]:
-        now, first = self._found[index]
+        now, first = self._rows[index]
         before = f"bids {bars(first.bids)}  DQI {bars(first.dqis)}"
         return [
             plain(now.service),
@@ -155,18 +151,15 @@ def bars(shares: Sequence[float]) -> str:
     return " ".join(blocks(shares))
 
 
-def in_words(found: EvaluatedService) -> str:
+def in_words(evaluated: EvaluatedService) -> str:
     """Return a service's preferences in a sentence."""
-    if not found.bids or not found.dqis:
-        return f"{found.service} makes no offers."
-    bid, dqi = (
-        max(range(len(found.bids)), key=found.bids.__getitem__),
-        max(range(len(found.dqis)), key=found.dqis.__getitem__),
-    )
+    name, bids, dqis = evaluated.service, evaluated.bids, evaluated.dqis
+    if not bids or not dqis:
+        return f"{name} makes no offers."
+    bid, dqi = bids.index(max(bids)), dqis.index(max(dqis))
     return (
-        f"{found.service}: {100 * found.bids[bid]:.0f} % of its offers go to the {_FIFTHS[bid]} fifth of clients by "
-        f"bid, {100 * found.dqis[dqi]:.0f} % to the {_FIFTHS[dqi]} fifth by DQI (evaluation after episode "
-        f"{found.episode})."
+        f"{name}: {100 * bids[bid]:.0f} % of its offers go to the {_FIFTHS[bid]} fifth of clients by bid, "
+        f"{100 * dqis[dqi]:.0f} % to the {_FIFTHS[dqi]} fifth by DQI (evaluation after episode {evaluated.episode})."
     )
 
 
