@@ -47,16 +47,16 @@ def load(path: Path) -> Settings:
     """Return the settings in a file; the defaults if there is none."""
     if not path.exists():
         return Settings()
-    found = read_toml(path)
+    values = read_toml(path)
     known = {each.name: getattr(Settings(), each.name) for each in fields(Settings)}
-    for key, value in found.items():
+    for key, value in values.items():
         if key not in known:
             raise SettingsError(f"{path}: {key}: unknown key; the keys are {', '.join(known)}")
         if problem := _problem(key, value):
             raise SettingsError(f"{path}: {key}: {problem}")
-    if found.get("speed") == FULL:
-        found["speed"] = inf
-    return Settings(**{**known, **found})
+    if values.get("speed") == FULL:
+        values["speed"] = inf
+    return Settings(**{**known, **values})
 
 
 def read_toml(path: Path) -> dict[str, Any]:
@@ -85,8 +85,8 @@ def _problem(key: str, value: Any) -> str:
     return ""
 
 
-def save(path: Path, settings: Settings, found: Settings) -> None:
-    """Write the settings that are other than those found; the rest of a file stays, with what was edited meanwhile."""
+def save(path: Path, settings: Settings, loaded: Settings) -> None:
+    """Write the settings that are other than those loaded; the rest of a file stays, with what was edited meanwhile."""
     import tomlkit  # which takes a while, and the app is to start at once
 
     try:
@@ -97,7 +97,7 @@ def save(path: Path, settings: Settings, found: Settings) -> None:
         document.add(tomlkit.comment("What `flmarket tui` remembers; docs/tui.md describes the keys."))
     for each in fields(Settings):
         value = getattr(settings, each.name)
-        if value != getattr(found, each.name):
+        if value != getattr(loaded, each.name):
             document[each.name] = FULL if value == inf else value
     path.parent.mkdir(parents=True, exist_ok=True)
     with replacing_text(path) as file:
@@ -118,15 +118,15 @@ class KeptSettings:
                 self.settings = load(file)  # those found, or the defaults; the app changes them
             except SettingsError as error:
                 self.problem = str(error)  # why the file cannot be used, which then stays as it is; empty if it can
-        self._found = deepcopy(self.settings)
+        self._loaded = deepcopy(self.settings)
 
     def keep(self) -> None:
         """Write the settings, if there is something new to remember."""
-        if self.file is None or self.problem or self.settings == self._found:
+        if self.file is None or self.problem or self.settings == self._loaded:
             return
         # A folder that cannot be written is no reason to end with an error, nor is a file that is being edited.
         with suppress(OSError, ValueError):
-            save(self.file, self.settings, self._found)
+            save(self.file, self.settings, self._loaded)
 
 
 COLORS = (

@@ -68,7 +68,9 @@ def _suspend(app: App[Any]) -> None:
 @contextmanager
 def by_default(*numbers: signal.Signals) -> Iterator[None]:
     """Let signals do what they do to any process, unless they are ignored."""
-    handlers = {it: signal.signal(it, signal.SIG_DFL) for it in numbers if signal.getsignal(it) is not signal.SIG_IGN}
+    handlers = {
+        each: signal.signal(each, signal.SIG_DFL) for each in numbers if signal.getsignal(each) is not signal.SIG_IGN
+    }
     try:
         yield
     finally:

@@ -66,8 +66,8 @@ class BestLines(LineView):
 
     _lines: Sequence[tuple[Text, int | None]] = ()  # each with its client
 
-    def show(self, book: RoundBook, found: Best | None) -> None:
-        self._lines = [] if found is None else [*self._sums(found), *self._clients(book, found)]
+    def show(self, book: RoundBook, best: Best | None) -> None:
+        self._lines = [] if best is None else [*self._sums(best), *self._clients(book, best)]
         self.resize(len(self._lines), self.room)
 
     def head(self) -> tuple[Text, Text]:
@@ -83,31 +83,31 @@ class BestLines(LineView):
         if self.has_focus and client is not None:
             self.post_message(Selected(client=client))
 
-    def _sums(self, found: Best) -> Iterator[tuple[Text, None]]:
+    def _sums(self, best: Best) -> Iterator[tuple[Text, None]]:
         """Yield the DQI of what it got and of the best sets, with bars on one axis."""
-        rows = {"what it got": found.got, "the best set": found.set.quality}
-        rows |= {f"{what[0].lower()}{what[1:]}": it.quality for what, it in found.changed.items()}
+        rows = {"what it got": best.got, "the best set": best.set.quality}
+        rows |= {f"{what[0].lower()}{what[1:]}": possible.quality for what, possible in best.changed.items()}
         room = max(1, self.room - LABEL - 2 * NUMBER - 2)
         most = max(*rows.values(), 1e-9)
         for place, (what, quality) in enumerate(rows.items()):
-            more = f"{quality - found.got:+.4f}" if place else ""
+            more = f"{quality - best.got:+.4f}" if place else ""
             line = plain(f"{fit(what, LABEL)}{quality:>{NUMBER}.4f}{more:>{NUMBER}}  ")
-            line.append((REFUSED if place else SERVED) * round(room * quality / most), series_color(found.service))
+            line.append((REFUSED if place else SERVED) * round(room * quality / most), series_color(best.service))
             yield line, None
 
-    def _clients(self, book: RoundBook, found: Best) -> Iterator[tuple[Text, int | None]]:
+    def _clients(self, book: RoundBook, best: Best) -> Iterator[tuple[Text, int | None]]:
         """Yield the clients that it got or could have had: those that it missed, those in both sets, and the rest."""
-        m, served, best = found.service, book.served(found.service), set(found.set.clients.tolist())
-        yield plain(f"{'client':>{NUMBER}}" + "".join(f"{it:>{NUMBER}}" for it in CLIENT), "bold"), None
-        for client in sorted({*served, *best}, key=lambda client: (client in served, client not in best, client)):
-            sign, color = (" ", "foreground") if client in best else ("−", "error")
+        m, served, clients = best.service, book.served(best.service), set(best.set.clients.tolist())
+        yield plain(f"{'client':>{NUMBER}}" + "".join(f"{title:>{NUMBER}}" for title in CLIENT), "bold"), None
+        for client in sorted({*served, *clients}, key=lambda client: (client in served, client not in clients, client)):
+            sign, color = (" ", "foreground") if client in clients else ("−", "error")
             if client not in served:
                 sign, color = "+", "success"
             cells = (
                 f"{book.qualities.dqi[m, client]:.4f}",
                 cash(int(book.qualities.bid[m, client])),
                 cash(served[client].paid or 0) if client in served else "",
-                winning(int(found.set.prices[client]), int(book.qualities.bid[m, client])) if client in best else "",
+                winning(int(best.set.prices[client]), int(book.qualities.bid[m, client])) if client in clients else "",
             )
             line = f" {sign}{client:>{NUMBER - 2}}" + "".join(f"{cell:>{NUMBER}}" for cell in cells)
             yield plain(line, tint(self.app, color)), client
@@ -183,7 +183,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
     def _show_best(self, view: Moment, service: int) -> None:
         row, book = view.logged.services[service], view.book
         self.entitle(f"the best set of {row.service} (W: why this winner)")
-        key, found = (view.session, view.round, service), None
+        key, best = (view.session, view.round, service), None
         if view.absence(service):
             words = f"{view.absence(service)}."
         elif not book.has_best(service):
@@ -195,10 +195,10 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
             self._wanted = key, book
             self._work()
         else:
-            found = self._known[key]
-            words = in_words(book, found)
+            best = self._known[key]
+            words = in_words(book, best)
         self.query_one(GrowingText).show(words)
-        self.query_one(BestLines).show(book, found)
+        self.query_one(BestLines).show(book, best)
 
     def _work(self) -> None:
         """Work out what is wanted; meanwhile only the newest that is wanted waits."""
@@ -207,16 +207,16 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
             self.run_worker(partial(self._work_out, *self._wanted), thread=True, group="best", exit_on_error=False)
 
     def _work_out(self, key: Key, book: RoundBook) -> None:
-        found = None
+        best = None
         try:
-            found = Best.of(book, key[2])
+            best = Best.of(book, key[2])
         finally:  # one that cannot be worked out must not keep the next ones waiting
-            self.app.call_from_thread(self._found, key, found)
+            self.app.call_from_thread(self._found, key, best)
 
-    def _found(self, key: Key, found: Best | None) -> None:
+    def _found(self, key: Key, best: Best | None) -> None:
         self._working = False
-        if found is not None:
-            self._known[key] = found
+        if best is not None:
+            self._known[key] = best
         while len(self._known) > KEPT:
             del self._known[next(iter(self._known))]
         if self.is_mounted and self.display:
@@ -249,10 +249,11 @@ def winner(book: RoundBook, client: int) -> str:
     return f"{had}; the highest payment{'s win' if len(holding) > 1 else ' wins'}: {names}."
 
 
-def in_words(book: RoundBook, found: Best) -> str:
+def in_words(book: RoundBook, best: Best) -> str:
     """Return in a sentence or two what a service got, and what it could have had."""
-    row, served, more = book.logged.services[found.service], book.served(found.service), found.set.quality - found.got
-    got = f"{row.service} got {counted(len(served), 'client')} with a DQI of {found.got:.4f} for {cash(row.spent)}."
-    best = f"{counted(len(found.set.clients), 'client')} with a DQI of {found.set.quality:.4f} ({more:+.4f})"
-    money = f"{cash(found.set.cost)} of {cash(row.budget)}"
-    return f"{got} The best that it could have had within its budget: {best} for {money}."
+    row, served = book.logged.services[best.service], book.served(best.service)
+    got = f"{row.service} got {counted(len(served), 'client')} with a DQI of {best.got:.4f} for {cash(row.spent)}."
+    more = f"{best.set.quality - best.got:+.4f}"
+    could = f"{counted(len(best.set.clients), 'client')} with a DQI of {best.set.quality:.4f} ({more})"
+    money = f"{cash(best.set.cost)} of {cash(row.budget)}"
+    return f"{got} The best that it could have had within its budget: {could} for {money}."

@@ -60,18 +60,18 @@ class Heat:
 
     def _counted(self, verdict: BidVerdict) -> NDArray[np.int64]:
         names = [row.service for row in self._view.logged.services]
-        found = np.zeros((self.count * self.size, len(names)), np.int64)
+        matches = np.zeros((self.count * self.size, len(names)), np.int64)
         for m, name in enumerate(names):
             if self._view.event is None or (verdict is BidVerdict.OUTBID and self._view.allocated):
-                found[: self._book.clients, m] = self._book.verdicts[m] == ORDER.index(verdict)
+                matches[: self._book.clients, m] = self._book.verdicts[m] == ORDER.index(verdict)
             elif verdict is BidVerdict.SERVED:
                 paid = [
                     client
                     for (service, client), kind in self._view.reached.items()
                     if service == name and kind is Kind.PAY
                 ]
-                found[paid, m] = 1
-        grouped: NDArray[np.int64] = found.reshape(self.count, self.size, len(names)).sum(axis=1)
+                matches[paid, m] = 1
+        grouped: NDArray[np.int64] = matches.reshape(self.count, self.size, len(names)).sum(axis=1)
         return grouped
 
 

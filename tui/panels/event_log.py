@@ -73,8 +73,8 @@ class EventLines(LineView):
         here, down = self._lines[self.cursor][0], lines > 0
         there = self._lines[max(0, min(self.count - 1, self.cursor + lines))][0]
         place = min(len(self.events) - 1, max(here + 1, there)) if down else max(0, min(here - 1, there))
-        found = [i for i, line in enumerate(self._lines) if line[0] == place]
-        self.cursor = found[-1 if down else 0]
+        of_event = [i for i, line in enumerate(self._lines) if line[0] == place]
+        self.cursor = of_event[-1 if down else 0]
 
     def is_chosen(self, index: int) -> bool:
         return self.has_focus and self._lines[index][0] == self._lines[self.cursor][0]
@@ -103,12 +103,12 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
         return self.query_one(EventLines)
 
     def draw(self, view: Moment) -> None:
-        found = view.events if view.event is None else view.events[: view.event]
+        shown = view.events if view.event is None else view.events[: view.event]
         if self.wanted:
-            found = tuple(it for it in found if matches(f"{it.event.value} {event_words(it)}", self.wanted))
+            shown = tuple(each for each in shown if matches(f"{each.event.value} {event_words(each)}", self.wanted))
         names = [row.service for row in view.logged.services]
-        self.target.show(found, names, None if view.event is None else len(found) - 1)
-        count = f"{len(found)} of {len(view.events)}" if len(found) < len(view.events) else str(len(found))
+        self.target.show(shown, names, None if view.event is None else len(shown) - 1)
+        count = f"{len(shown)} of {len(view.events)}" if len(shown) < len(view.events) else str(len(shown))
         self.entitle(f"{count}, round {view.round}" + (f', "{" ".join(self.wanted)}"' if self.wanted else ""))
 
     def open_filter(self) -> None:

@@ -115,7 +115,7 @@ class BookTable(TableView):
             who = plain(f"{sign(bid.service)} {name}", series_color(bid.service))
         else:
             who = plain(f"{bid.client}")
-        found = {
+        cells = {
             "who": who,
             "bid": plain(cash(bid.bid)),
             "offer": plain("" if offer is None else cash(offer), color),
@@ -128,11 +128,14 @@ class BookTable(TableView):
         if PRICE in self.columns:
             known = view.event is None and bid.verdict not in {BidVerdict.LEFT, BidVerdict.OFFLINE}
             price = view.book.price(bid.service, bid.client) if known else None
-            found[PRICE.key] = plain("" if price is None else winning(price, bid.bid))
-        return [found[column.key] for column in self.columns]
+            cells[PRICE.key] = plain("" if price is None else winning(price, bid.bid))
+        return [cells[column.key] for column in self.columns]
 
     def head(self) -> tuple[Text, Text]:
-        titles = [plain(" " * SIGN + self._axis.ticks() if it is BARS else it.label, "bold") for it in self.columns]
+        titles = [
+            plain(" " * SIGN + self._axis.ticks() if column is BARS else column.label, "bold")
+            for column in self.columns
+        ]
         return Text(end=""), self._joined(titles)
 
     def line(self, index: int) -> tuple[Text, Text]:

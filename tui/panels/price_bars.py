@@ -66,17 +66,17 @@ class PriceAxis:
         for rival in sorted(rivals, key=lambda rival: rival.payment):
             look = f"bold underline {series_color(rival.service)}" if rival.served else series_color(rival.service)
             marks.append((self.cell(rival.payment), sign(rival.service), look))
-        found: dict[int, Style | str] = {}
+        styles: dict[int, Style | str] = {}
         for place, mark, style in marks:
-            while place in found:
+            while place in styles:
                 place += 1
             if place < self.cells:
-                line[place], found[place] = mark, style
+                line[place], styles[place] = mark, style
         spans, at, own = list[Span](), 0, series_color(service)
-        for place in sorted(found):  # spans that do not overlap are drawn sooner
+        for place in sorted(styles):  # spans that do not overlap are drawn sooner
             if at < min(place, end):
                 spans.append(Span(at, min(place, end), own))
-            spans.append(Span(place, place + 1, found[place]))
+            spans.append(Span(place, place + 1, styles[place]))
             at = place + 1
         if at < end:
             spans.append(Span(at, end, own))

@@ -61,7 +61,7 @@ class Rounds:
 
     def values(self, measure: str) -> Mapping[str, float]:
         """Return a measure's values by service, and the market's."""
-        return values(self.result, next(it for it in MEASURES if it.name == measure))
+        return values(self.result, next(each for each in MEASURES if each.name == measure))
 
     def label(self, service: int, width: int = LABEL) -> Text:
         """Return a service's sign and name."""
@@ -145,8 +145,8 @@ class Money(Page):
 
     def __init__(self, rounds: Rounds) -> None:
         super().__init__(rounds)
-        found = [rounds.values(name) for name in ("spent", "cost per point", "served", "refused", "wasted")]
-        self.rows = [[value[key] for value in found] for key in (*rounds.offers.names, MARKET)]
+        measures = [rounds.values(name) for name in ("spent", "cost per point", "served", "refused", "wasted")]
+        self.rows = [[value[key] for value in measures] for key in (*rounds.offers.names, MARKET)]
         self.count, self.cells = len(self.rows), sum(self.WIDTHS.values())
 
     def head(self) -> Line:
@@ -213,10 +213,10 @@ class SummaryPage(Page):
             words = self._columns((met, f"{accuracies[name]:.2f}", f"{spent[name]:.2f}", _price(prices[name])))
             style = "" if reached is None else tint(rounds.app, "success")
             self._add(rounds.label(m), plain(words, style), reached)
-        found = decisive(rounds.result)
-        if found:
+        decisions = decisive(rounds.result)
+        if decisions:
             self._add(plain("round ", "bold"), plain("what decided (enter: go there)", "bold"))
-        for event in found:
+        for event in decisions:
             intervention = event.service is None
             color = tint(rounds.app, "warning") if intervention else Style.parse(series_color(event.service or 0))
             self._add(plain(f"{event.round:>5} "), plain(event.words, color), event.round)

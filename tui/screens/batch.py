@@ -105,9 +105,9 @@ Time left is what is left at the present pace, at most: a run ends early when al
 
     def take(self, seen: tuple[Look | None, Leagues, str]) -> None:
         """Take what is in the folder; where it cannot be read, what was seen before stays."""
-        look, found, self._problem = seen
+        look, leagues, self._problem = seen
         if look is not None:
-            self.look, self._leagues = look, found
+            self.look, self._leagues = look, leagues
 
     def draw(self) -> None:
         if not self.is_mounted or not self.query("#batch-table"):

@@ -103,24 +103,24 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
 
     @property
     def services(self) -> list[str]:
-        found = next((session.scenario for session in self.sessions if session.scenario), None)
-        return [service.name for service in found.services] if found else []
+        scenario = next((session.scenario for session in self.sessions if session.scenario), None)
+        return [service.name for service in scenario.services] if scenario else []
 
     @property
     def service(self) -> int:
         """The place of the service in the plot: at first that of a fork's intervention, if it is of a service."""
-        found, names = intervened(self.sessions), self.services
-        first = names.index(found) if found in names else 0
+        changed, names = intervened(self.sessions), self.services
+        first = names.index(changed) if changed in names else 0
         return first if self._service is None else self._service
 
     @property
     def shown(self) -> list[PolicyRuns]:
         """The groups of runs that are shown as one; each run by itself where there are none."""
-        found = groups(self.sessions)
-        if self.singly or len(found) == len(self.sessions):
+        by_seed = groups(self.sessions)
+        if self.singly or len(by_seed) == len(self.sessions):
             return [PolicyRuns(name_of(run, self.sessions), (place,)) for place, run in enumerate(self.sessions)]
         # Runs that have not begun belong to a group that is not known yet.
-        return [group for group in found if self.sessions[group.runs[0]].scenario is not None]
+        return [group for group in by_seed if self.sessions[group.runs[0]].scenario is not None]
 
     @property
     def means(self) -> bool:

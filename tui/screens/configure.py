@@ -272,13 +272,13 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             problems = error.problems
         wide = self.has_class("-wide")  # what is not shown is not laid out
         preview = scenario_preview(scenario) if wide and scenario is not None else None
-        found = {} if scenario is None else meanings(scenario)
-        hand_over(self.app, self._checked, problems, preview, found, numbered(text, self.app) if wide else None)
+        meant = {} if scenario is None else meanings(scenario)
+        hand_over(self.app, self._checked, problems, preview, meant, numbered(text, self.app) if wide else None)
 
     def _checked(
-        self, problems: tuple[Problem, ...], preview: RenderableType | None, found: Meanings, text: Text | None
+        self, problems: tuple[Problem, ...], preview: RenderableType | None, meant: Meanings, text: Text | None
     ) -> None:
-        self.problems, self.meanings = problems, found
+        self.problems, self.meanings = problems, meant
         try:
             if preview is not None:  # else the last one that was valid stays
                 self.query_one("#form-meaning", Static).update(preview)

@@ -75,8 +75,8 @@ class HelpScreen(Closing[None]):
     def _search(self, event: Input.Changed) -> None:
         words = event.value.split()
         self.query(".of-focus").set(display=not words)
-        found = [row for row in self._all if all(_has(row, word) for word in words)]
-        rows: Iterable[Sequence[str]] = (found or [("", "No key has these words.", "")]) if words else self._keys
+        hits = [row for row in self._all if all(_has(row, word) for word in words)]
+        rows: Iterable[Sequence[str]] = (hits or [("", "No key has these words.", "")]) if words else self._keys
         self.query_one("#keys", Static).update(_table(rows))
 
     @on(Input.Submitted)

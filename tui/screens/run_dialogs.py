@@ -56,15 +56,15 @@ class _Planned:
     policy: str
     point: int
     seed: int
-    found: RunDirectory | None
+    directory: RunDirectory | None
 
     @property
     def unfinished(self) -> bool:
-        return self.found is not None and self.found.state is not RunState.COMPLETE
+        return self.directory is not None and self.directory.state is not RunState.COMPLETE
 
     @property
     def played(self) -> bool:
-        return self.unfinished and self.found is not None and self.found.being_played()
+        return self.unfinished and self.directory is not None and self.directory.being_played()
 
 
 class _Seeds(Input):
@@ -169,7 +169,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
         try:
             planned = self._planned()
-            states = [run.found.state for run in planned if run.found is not None]
+            states = [run.directory.state for run in planned if run.directory is not None]
         except InputError as error:
             go.disabled, replay.display = True, False
             go.variant, replay.variant = "primary", "default"
@@ -238,8 +238,8 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
             return
         done, others = [], []
         for run in self._planned():
-            if run.found and run.found.state is RunState.COMPLETE:
-                done.append(run.found.path)
+            if run.directory and run.directory.state is RunState.COMPLETE:
+                done.append(run.directory.path)
             else:
                 others.append(run)
         self._finish(others, done)
@@ -249,7 +249,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
         for run in planned:
             rounds = self._points[run.point].scenario.rounds
             speed = to_watch(rounds) if len(planned) + len(done) == 1 else None
-            over = run.found is not None and (not run.unfinished or self.query_one("#fresh", Tick).value)
+            over = run.directory is not None and (not run.unfinished or self.query_one("#fresh", Tick).value)
             start = Start(
                 self._text, self._file, str(self._out), None if run.policy == AS_CONFIGURED else run.policy, run.point,
                 run.seed, fresh=over, paused=self.query_one("#paused", Tick).value, speed=speed,
@@ -261,8 +261,8 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
 
 def _as_played(file: Path) -> tuple[str, int]:
     """Return the policy and the seed of the run whose scenario a file is; of another file, how it is played first."""
-    found = re.fullmatch(r"seed-(\d+)", file.parent.name)
-    return (file.parent.parent.name, int(found[1])) if found else (AS_CONFIGURED, Start.seed)
+    seed = re.fullmatch(r"seed-(\d+)", file.parent.name)
+    return (file.parent.parent.name, int(seed[1])) if seed else (AS_CONFIGURED, Start.seed)
 
 
 class PickRunsDialog(Dialog[list[Session]]):
@@ -304,10 +304,10 @@ class PickRunsDialog(Dialog[list[Session]]):
     def _earlier(self) -> list[tuple[str, Path]]:
         """Return all runs on disk that are not open, those of the same market first, the newest first."""
         opened = {other.directory.resolve() for other in self._runs.sessions if other.directory is not None}
-        found = [(name, path) for name, path in all_runs(self._out) if path.resolve() not in opened]
+        runs = [(name, path) for name, path in all_runs(self._out) if path.resolve() not in opened]
         directory = self._session.directory
         same = None if directory is None else directory.parent.parent.name
-        return sorted(found, key=lambda item: item[1].parent.parent.name != same)
+        return sorted(runs, key=lambda item: item[1].parent.parent.name != same)
 
     @on(Button.Pressed, "#go")
     def _go(self) -> None:

@@ -102,10 +102,10 @@ cut into fifths by their bid, and again by their DQI."""
         """Return what is wrong, or what the table shows of the chosen service in words."""
         if feed.problem:
             return Text(feed.problem, tint(self.app, "error"))
-        found = self.query_one(PreferenceTable).chosen
-        if found is None:
+        evaluated = self.query_one(PreferenceTable).chosen
+        if evaluated is None:
             return Text(str(feed.log), tint(self.app, "foreground", dim=True))
-        return Text(in_words(found))
+        return Text(in_words(evaluated))
 
     @on(TableView.Moved)
     def _moved(self) -> None:

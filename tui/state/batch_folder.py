@@ -86,49 +86,50 @@ class RunsFolder:
 
     def look(self) -> Look:
         """Return how all runs stand now."""
-        found = {path: standing(path, self._before.get(path)) for path in run_directories(self.path)}
-        self._before = found
-        self._usual = _usual(found.values())
-        if any(one.state is RunState.RUNNING for one in found.values()):
+        standings = {path: standing(path, self._before.get(path)) for path in run_directories(self.path)}
+        self._before = standings
+        self._usual = _usual(standings.values())
+        if any(run.state is RunState.RUNNING for run in standings.values()):
             self._played = self._clock()
         # Where nothing plays, waiting runs will not be played, unless a batch has only just begun.
-        for one in found.values():
-            self._note_scenario(one.path)
+        for path in standings:
+            self._note_scenario(path)
         self._name_markets()
-        runs = [self._line(one) for one in found.values() if one.state is not RunState.WAITING or self._is_awaited(one)]
-        return Look(tuple(runs), time_left(runs), len(found) - len(runs))
+        shown = [run for run in standings.values() if run.state is not RunState.WAITING or self._is_awaited(run)]
+        runs = tuple(map(self._line, shown))
+        return Look(runs, time_left(runs), len(standings) - len(runs))
 
-    def _is_awaited(self, found: RunStanding) -> bool:
-        return self._clock() - self._played < QUIET or self._is_fresh(found)
+    def _is_awaited(self, run: RunStanding) -> bool:
+        return self._clock() - self._played < QUIET or self._is_fresh(run)
 
-    def _is_fresh(self, found: RunStanding) -> bool:
+    def _is_fresh(self, run: RunStanding) -> bool:
         try:
-            return self._clock() - found.path.stat().st_mtime < FRESH
+            return self._clock() - run.path.stat().st_mtime < FRESH
         except OSError:
             return False
 
-    def _line(self, found: RunStanding) -> RunLine:
-        folder = found.path.parent.parent
+    def _line(self, run: RunStanding) -> RunLine:
+        folder = run.path.parent.parent
         values, market = self._scenarios.get(folder), self._markets.get(folder, "")
         rounds = None if values is None else values.values["rounds"]
-        if found.state is not RunState.RUNNING:
-            self._first.pop(found.path, None)
-            return RunLine(found, rounds, market=market)
-        return RunLine(found, rounds, self._rate(found), market)
+        if run.state is not RunState.RUNNING:
+            self._first.pop(run.path, None)
+            return RunLine(run, rounds, market=market)
+        return RunLine(run, rounds, self._rate(run), market)
 
-    def _rate(self, found: RunStanding) -> float | None:
+    def _rate(self, run: RunStanding) -> float | None:
         now = self._clock()
-        since, number = self._first.setdefault(found.path, (now, found.round))
-        if now - since >= LEAST and found.round > number:
-            return (found.round - number) / (now - since)
-        passed = found.changed - found.begun
-        return found.round / passed if found.round and passed > 0 else self._usual
+        since, number = self._first.setdefault(run.path, (now, run.round))
+        if now - since >= LEAST and run.round > number:
+            return (run.round - number) / (now - since)
+        passed = run.changed - run.begun
+        return run.round / passed if run.round and passed > 0 else self._usual
 
     def _note_scenario(self, path: Path) -> None:
         """Read the scenario of a run; all runs below one scenario's folder have the same, but for policies."""
         folder = path.parent.parent
-        if folder not in self._scenarios and (found := read_values(path)) is not None:
-            self._scenarios[folder] = found
+        if folder not in self._scenarios and (values := read_values(path)) is not None:
+            self._scenarios[folder] = values
 
     def _name_markets(self) -> None:
         """Work out what distinguishes scenarios of one name, once more are known."""
@@ -152,24 +153,24 @@ def market_names(scenarios: Mapping[Path, ScenarioValues]) -> dict[Path, str]:
 
 def run_directories(folder: Path) -> list[Path]:
     """Return the run directories below a folder, in the order of their paths, and those that a batch will fill."""
-    found = []
+    runs = []
 
     def unreadable(error: OSError) -> None:
         if error.filename == str(folder):
             raise error
 
     for here, folders, _ in walk([folder], unreadable):
-        found += [here / name for name in folders if RUN.fullmatch(name)]
+        runs += [here / name for name in folders if RUN.fullmatch(name)]
         ends = len(here.relative_to(folder).parts) == DEPTH - 1
         folders[:] = [] if ends else [name for name in folders if not (RUN.fullmatch(name) or name.startswith("."))]
-    return sorted(found)
+    return sorted(runs)
 
 
 def read_values(path: Path) -> ScenarioValues | None:
     """Return the values of a run's scenario; None where its file cannot be read, or has no number of rounds."""
     try:
         file = tomllib.loads((path / SCENARIO).read_bytes().decode())
-        changes = [Intervention.model_validate(it) for it in file.get("interventions", ())]
+        changes = [Intervention.model_validate(table) for table in file.get("interventions", ())]
     except (OSError, ValueError, RecursionError):
         return None
     values = naming_values(flattened(file), path.parent.name)
@@ -263,8 +264,8 @@ class RunGroup:
     @property
     def accuracy(self) -> float | None:
         """The mean final accuracy of the complete runs, %; None if there is none."""
-        found = [run.accuracy for run in self.complete if run.accuracy is not None]
-        return fmean(found) if found else None
+        accuracies = [run.accuracy for run in self.complete if run.accuracy is not None]
+        return fmean(accuracies) if accuracies else None
 
     @property
     def met(self) -> float | None:
@@ -286,10 +287,10 @@ class RunGroup:
 
 def grouped(runs: Sequence[RunLine]) -> list[RunGroup]:
     """Return the groups of runs, in the order of their first runs."""
-    found: dict[Path, list[RunLine]] = {}
+    groups: dict[Path, list[RunLine]] = {}
     for run in runs:
-        found.setdefault(run.standing.path.parent, []).append(run)
-    return [RunGroup(tuple(members)) for members in found.values()]
+        groups.setdefault(run.standing.path.parent, []).append(run)
+    return [RunGroup(tuple(members)) for members in groups.values()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,11 +305,11 @@ class Place:
 
 def leagues(runs: Sequence[RunLine]) -> Mapping[Path, Sequence[Place]]:
     """Return the league of each scenario, by its folder."""
-    found: dict[Path, list[Place]] = {}
+    leagues: dict[Path, list[Place]] = {}
     for group in grouped(runs):
         accuracies = tuple(run.accuracy for run in group.complete if run.accuracy is not None)
         interval = mean_interval(accuracies).within(*PERCENT) if accuracies else None
-        found.setdefault(group.key.parent, []).append(Place(group, accuracies, interval))
-    for places in found.values():
+        leagues.setdefault(group.key.parent, []).append(Place(group, accuracies, interval))
+    for places in leagues.values():
         places.sort(key=lambda place: -(place.interval.estimate if place.interval else 0.0))
-    return found
+    return leagues

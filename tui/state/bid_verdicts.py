@@ -116,21 +116,21 @@ class RoundBook:
     @cached_property
     def verdicts(self) -> NDArray[np.int8]:
         """[M, C] the outcome for each service and client, as its place in ``ORDER``."""
-        unwanted, misfit, offline, left = (np.int8(ORDER.index(it)) for it in ORDER[3:])
-        found = np.where(self.qualities.bid <= np.array(self._remaining)[:, None], unwanted, misfit)
-        found[:, list(self.conditions.offline)] = offline
-        found[~np.array(self._takes_part)] = left
+        unwanted, misfit, offline, left = (np.int8(place) for place in range(3, len(ORDER)))
+        verdicts = np.where(self.qualities.bid <= np.array(self._remaining)[:, None], unwanted, misfit)
+        verdicts[:, list(self.conditions.offline)] = offline
+        verdicts[~np.array(self._takes_part)] = left
         for (service, client), offer in self._offers.items():
-            found[service, client] = ORDER.index(OUTCOMES[offer.outcome])
-        return found
+            verdicts[service, client] = ORDER.index(OUTCOMES[offer.outcome])
+        return verdicts
 
     @cached_property
     def _payments(self) -> NDArray[np.int64]:
         """[M, C] what is offered; -1 where there is no offer."""
-        found = np.full(self.qualities.bid.shape, -1, np.int64)
+        payments = np.full(self.qualities.bid.shape, -1, np.int64)
         for place, offer in self._offers.items():
-            found[place] = offer.payment
-        return found
+            payments[place] = offer.payment
+        return payments
 
     def line(self, service: int, client: int) -> Line:
         offer, world = self.offer(service, client), self.qualities
@@ -174,7 +174,11 @@ class RoundBook:
         return possible(
             self.qualities.bid[service],
             self.qualities.dqi[service],
-            [[(it.client, it.payment) for it in made] for name, made in self._rivals(service) if name != without],
+            [
+                [(offer.client, offer.payment) for offer in offers]
+                for name, offers in self._rivals(service)
+                if name != without
+            ],
             cores=self.conditions.cores + cores,
             budget=self.logged.services[service].budget + budget,
             offline=self.conditions.offline,
@@ -186,7 +190,7 @@ class RoundBook:
 
     def _rivals(self, service: int) -> list[tuple[str, list[OfferReport]]]:
         names = [row.service for row in self.logged.services]
-        return [(names[place], made) for place, made in self._of_service.items() if place != service]
+        return [(names[place], offers) for place, offers in self._of_service.items() if place != service]
 
     def price(self, service: int, client: int) -> Micro | None:
         """Return what wins a client for a service for sure; None where the mechanism is another than the paper's."""
@@ -198,7 +202,7 @@ class RoundBook:
 
     def served(self, service: int) -> dict[int, OfferReport]:
         """Return the offers of a service that were served, by their clients."""
-        return {it.client: it for it in self._of_service.get(service, ()) if it.outcome is Outcome.SERVED}
+        return {offer.client: offer for offer in self._of_service.get(service, ()) if offer.outcome is Outcome.SERVED}
 
     def quality(self, service: int) -> float:
         """Return what the clients that served a service are worth; what ``best`` is compared with."""

@@ -84,7 +84,7 @@ def builtins() -> list[Entry]:
 
 def own_files(folder: Path) -> list[Entry]:
     """Return the scenario files in a folder, without other TOML files; those that are no valid TOML are marked."""
-    found = []
+    entries = []
     for path in sorted(folder.glob("*.toml")):
         try:
             text = read_scenario(path).removeprefix(BYTE_ORDER_MARK)
@@ -97,8 +97,8 @@ def own_files(folder: Path) -> list[Entry]:
         except (ValueError, RecursionError):  # it may be one that is being written
             is_scenario, state = "services" in text, "has problems"
         if is_scenario:
-            found.append(Entry("file", path.name, path, state, about=" ".join(about.split())))
-    return found
+            entries.append(Entry("file", path.name, path, state, about=" ".join(about.split())))
+    return entries
 
 
 def read_scenario(file: Path) -> str:

@@ -59,12 +59,12 @@ class ServiceRow:
 
 def groups(sessions: Sequence[Session]) -> list[PolicyRuns]:
     """Return the groups of runs that differ in their seed alone, in the order of their first runs."""
-    found: dict[object, list[int]] = {}
+    alike: dict[object, list[int]] = {}
     for place, session in enumerate(sessions):
         known = session.scenario is not None
-        found.setdefault((session.hash8, session.policy, session.market) if known else place, []).append(place)
+        alike.setdefault((session.hash8, session.policy, session.market) if known else place, []).append(place)
     parted: list[list[int]] = []
-    for places in found.values():
+    for places in alike.values():
         # With one seed twice they are no runs over seeds, whatever else they are.
         same = len({sessions[place].seed for place in places}) < len(places)
         parted += [[place] for place in places] if same else [places]
@@ -100,17 +100,17 @@ def _finished(session: Session, last: int) -> bool:
 def compare(
     sessions: Sequence[Session],  # the runs
     rounds: Sequence[int],  # the round at which each run is compared; 0 for a run that has none yet
-    found: Sequence[PolicyRuns],  # the groups of the runs
+    compared: Sequence[PolicyRuns],  # the groups of the runs
     baseline: int,  # the place of the group that the others are compared with
 ) -> list[ServiceRow]:
     """Return one row for each service and group, services together."""
     results = [result_at(session, n) if n else None for session, n in zip(sessions, rounds, strict=True)]
     begun = {
         place: report.SeedGroup.of(own, _MEASURES)
-        for place, group in enumerate(found)
+        for place, group in enumerate(compared)
         if (own := [result for run in group.runs if (result := results[run]) is not None])
     }
-    rests = [all(sessions[run].over for run in group.runs) for group in found]
+    rests = [all(sessions[run].over for run in group.runs) for group in compared]
     rows: dict[str, list[ServiceRow]] = {}
     for place, group in begun.items():
         means: dict[str, dict[str, Estimate]] = {}
@@ -121,7 +121,7 @@ def compare(
             for pair in report.differences(group, begun[baseline], _MEASURES):
                 settled = _settled(pair, rests[place] and rests[baseline])
                 differences.setdefault(pair.service, {})[pair.measure.name] = settled
-        runs = [(sessions[run], rounds[run]) for run in found[place].runs]
+        runs = [(sessions[run], rounds[run]) for run in compared[place].runs]
         over = all(session.state is RunState.COMPLETE and n == len(session.history) for session, n in runs)
         for service in group.setting.services:
             own_means = means[service]
@@ -300,7 +300,7 @@ def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
         return [f"{name}-{session.hash8}"]
     several = len({market.name for market in markets.values()}) > 1
     changes = [
-        it.removeprefix("services.") for it in among.changes
+        change.removeprefix("services.") for change in among.changes
     ]  # where there is little room, the value is to be seen
     return [*([name] if several else []), *([values_text(among.values)] if among.values else []), *changes]
 

@@ -128,7 +128,9 @@ class Moment:
     def refusal(self, client: int | None = None) -> tuple[int, int] | None:
         """Return service and client of an offer known to be refused, of the chosen service if it has one."""
         names = [row.service for row in self.logged.services]
-        offers = [(names.index(it.service), it.client) for it in self.logged.offers if client in {None, it.client}]
+        offers = [
+            (names.index(offer.service), offer.client) for offer in self.logged.offers if client in {None, offer.client}
+        ]
         refused = [offer for offer in offers if self.mark(*offer) in REFUSED]
         return min(refused, key=lambda offer: offer[0] != self.service, default=None)
 

@@ -22,8 +22,8 @@ def to_watch(rounds: int) -> float:
 def faster(speed: float | None, direction: int) -> float | None:
     """Return the next of ``SPEEDS`` above or below a speed, which need not be one of them; itself at either end."""
     here, *values = (inf if value is None else value for value in (speed, *SPEEDS))
-    found = [other for other, value in zip(SPEEDS, values, strict=True) if (value - here) * direction > 0]
-    return found[0 if direction > 0 else -1] if found else speed
+    others = [other for other, value in zip(SPEEDS, values, strict=True) if (value - here) * direction > 0]
+    return others[0 if direction > 0 else -1] if others else speed
 
 
 WINDOW = 5.0  # seconds that count

@@ -91,12 +91,12 @@ def standing(
         return before
     if before is not None and before.locked and not locked:
         stamp = _stamp(path)  # it has ended since the first look
-    found = before if before is not None and before.stamp == stamp else _files(path, stamp)
+    read = before if before is not None and before.stamp == stamp else _files(path, stamp)
     try:
-        state, problem = _state(path, found.changed, locked=locked, was_locked=before is not None and before.locked)
+        state, problem = _state(path, read.changed, locked=locked, was_locked=before is not None and before.locked)
     except RunDirectoryError as error:
         state, problem = RunState.UNREADABLE, str(error)
-    return replace(found, state=state, problem=" ".join(problem.split()), locked=locked)
+    return replace(read, state=state, problem=" ".join(problem.split()), locked=locked)
 
 
 def state_of(path: Path) -> RunState:
@@ -123,15 +123,15 @@ def _state(path: Path, changed: float, *, locked: bool, was_locked: bool) -> tup
 
 def _files(path: Path, stamp: Stamp) -> RunStanding:
     begun = stamp[-1][0] / 1e9 if stamp[-1] is not None else 0.0
-    found = RunStanding(path, RunState.INCOMPLETE, begun=begun, changed=_changed(stamp), stamp=stamp)
+    run = RunStanding(path, RunState.INCOMPLETE, begun=begun, changed=_changed(stamp), stamp=stamp)
     try:
         number, services = RunReader(path).last()
     except (OSError, ValueError):
-        return found
+        return run
     if not services:
-        return found
+        return run
     return replace(
-        found,
+        run,
         round=number,
         accuracy=float(final_accuracy([[row.test_accuracy for row in services]]).mean()),
         met=sum(row.status.gone for row in services),
@@ -150,10 +150,10 @@ def _stamp(path: Path) -> Stamp:
 
 def _stat(path: str) -> tuple[int, int, int] | None:
     try:
-        found = os.stat(path)  # noqa: PTH116 - hundreds of times a second; a Path would cost more than the call
+        stat = os.stat(path)  # noqa: PTH116 - hundreds of times a second; a Path would cost more than the call
     except OSError:
         return None
-    return found.st_mtime_ns, found.st_size, found.st_ino
+    return stat.st_mtime_ns, stat.st_size, stat.st_ino
 
 
 def _last_failure(log: Path) -> str:

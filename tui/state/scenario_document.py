@@ -40,8 +40,8 @@ class ScenarioDocument:
 
     @property
     def data(self) -> dict[str, Any]:
-        found: dict[str, Any] = self._document.unwrap()
-        return found
+        data: dict[str, Any] = self._document.unwrap()
+        return data
 
     @property
     def changed(self) -> bool:
@@ -93,8 +93,8 @@ class ScenarioDocument:
     @staticmethod
     def _enter(table: Any, part: str | int, kind: type) -> Any:
         """Return what stands in a table; a new table if nothing does, or something else than is needed."""
-        found = table.get(part) if isinstance(part, str) else table[part]
-        if not isinstance(found, kind):
+        value = table.get(part) if isinstance(part, str) else table[part]
+        if not isinstance(value, kind):
             inside = isinstance(table, InlineTable | Array)
             table[part] = tomlkit.inline_table() if inside else tomlkit.table()
         return table[part]
@@ -109,8 +109,8 @@ class ScenarioDocument:
 
     @property
     def services(self) -> int:
-        found = self._document.get("services")
-        return len(found) if isinstance(found, MutableSequence) else 0
+        services = self._document.get("services")
+        return len(services) if isinstance(services, MutableSequence) else 0
 
     def service_name(self, place: int) -> str:
         """Return a service's name, or its place if it has no name."""
@@ -127,19 +127,19 @@ class ScenarioDocument:
         while f"{base}-{number}" in names:
             number += 1
         content = {**copied, "name": f"{base}-{number}"}
-        found = self._document.get("services")
-        if not isinstance(found, MutableSequence):
-            found = tomlkit.aot()
-            self._document["services"] = found
-        if isinstance(found, AoT):
+        services = self._document.get("services")
+        if not isinstance(services, MutableSequence):
+            services = tomlkit.aot()
+            self._document["services"] = services
+        if isinstance(services, AoT):
             table = tomlkit.table()
             table.update(content)
             table.add(tomlkit.nl())
-            found.append(table)
+            services.append(table)
         else:
             inline = tomlkit.inline_table()
             inline.update(content)
-            found.append(inline)
+            services.append(inline)
         self.origins.append(None)
         return self.services - 1
 

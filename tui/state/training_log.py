@@ -75,8 +75,8 @@ class TrainingFeed:
     @property
     def what(self) -> str:
         """The policy, the scenario and the backend of the training, in words; empty where that is not recorded."""
-        found = self.plan.get("provenance")
-        return "{policy} on {scenario} ({backend})".format(**found) if found else ""
+        provenance = self.plan.get("provenance")
+        return "{policy} on {scenario} ({backend})".format(**provenance) if provenance else ""
 
     @property
     def total(self) -> int | None:
@@ -98,7 +98,7 @@ class TrainingFeed:
         if self._has_changed(plan := record / "plan.json"):
             self.plan = _plan(plan)
         if self._has_changed(baselines := record / "baselines.csv"):
-            self.baselines = {row["policy"]: found for row in _table(baselines) if (found := _numbers(row))}
+            self.baselines = {row["policy"]: levels for row in _table(baselines) if (levels := _numbers(row))}
         if self._has_changed(preferences := record / "preferences.csv"):
             self.preferences = [one for row in _table(preferences) if (one := _preference(row)) is not None]
         self._set_state(changed)
@@ -125,10 +125,10 @@ class TrainingFeed:
 
     def _has_changed(self, path: Path) -> bool:
         try:
-            found = path.stat()
+            stat = path.stat()
         except OSError:
             return False
-        stamp = found.st_mtime_ns, found.st_size
+        stamp = stat.st_mtime_ns, stat.st_size
         same, self._stamps[path] = self._stamps.get(path) == stamp, stamp
         return not same
 
@@ -185,17 +185,17 @@ def is_log(path: Path) -> bool:
 
 def logs_at(path: Path) -> list[Path]:
     """Return what ``find_logs`` finds; raise InputError if that is nothing."""
-    if found := find_logs(path):
-        return found
+    if logs := find_logs(path):
+        return logs
     raise InputError(f"{path}: there is no training; flmarket train writes NAME.csv next to the agent")
 
 
 def _numbers(row: Mapping[str, str]) -> dict[str, float]:
-    found = {}
+    numbers = {}
     for metric in METRICS:
         if (number := _number(row.get(metric))) is not None:
-            found[metric] = number
-    return found
+            numbers[metric] = number
+    return numbers
 
 
 def _number(text: str | None) -> float | None:
@@ -232,7 +232,7 @@ def _table(path: Path) -> list[dict[str, str]]:
 def _plan(path: Path) -> Mapping[str, Any]:
     """Return the plan of a training; nothing where it cannot be read."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        plan = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
-    return found if {"plan", "provenance"} <= set(found) else {}
+    return plan if {"plan", "provenance"} <= set(plan) else {}

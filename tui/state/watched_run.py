@@ -132,14 +132,14 @@ class Session(Watched):
         seed = directory.name.removeprefix("seed-")
         if not (seed.isascii() and seed.isdigit()):
             raise LogError("not a run directory; its name must be seed-NNNN")
-        found = parse(scenario, str(directory / "scenario.toml"), catalogue=played())  # shown here, played elsewhere
+        parsed = parse(scenario, str(directory / "scenario.toml"), catalogue=played())  # shown here, played elsewhere
         self.directory, self.policy, self.seed = directory, directory.parent.name, int(seed)
         self.hash8 = directory.parent.parent.name.rpartition("-")[2]
-        self.world = World(found, self.seed, labels)
+        self.world = World(parsed, self.seed, labels)
         self.sweep = sweep
-        self.market = market_of(tomllib.loads(dumps(settled(found))))
-        self.values = ScenarioValues.of(found, self.policy)
-        self.scenario = found
+        self.market = market_of(tomllib.loads(dumps(settled(parsed))))
+        self.values = ScenarioValues.of(parsed, self.policy)
+        self.scenario = parsed
         self.changed()
 
     def add(self, text: Mapping[str, str]) -> None:

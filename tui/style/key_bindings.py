@@ -14,15 +14,15 @@ def named(screen: str, bindings: Iterable[Binding]) -> list[BindingType]:
 
     In a description, a colon comes before what help says. Where two keys do the same, the first has the name.
     """
-    found: list[BindingType] = []
+    with_names: list[BindingType] = []
     names: set[str] = set()
     for whole in bindings:
         words, _, purpose = whole.description.partition(": ")
         name = f"{screen}.{'-'.join(words.lower().replace('/', ' ').split())}"
         binding = replace(whole, description=words, tooltip=whole.tooltip or purpose)
-        found.append(binding if name in names else replace(binding, id=name))
+        with_names.append(binding if name in names else replace(binding, id=name))
         names.add(name)
-    return found
+    return with_names
 
 
 def working(screen: Screen[Any]) -> Iterator[ActiveBinding]:
@@ -55,10 +55,10 @@ VIM = (
 def stands_for(screen: Screen[Any], key: str) -> str:
     """Return the key that a key of vim stands for on a screen now; empty if something else has it, or nothing does."""
     pair = next((pair for pair in VIM if key in pair), {})
-    if not pair or any(screen.focused and screen.focused.check_consume_key(it, it) for it in pair):
+    if not pair or any(screen.focused and screen.focused.check_consume_key(each, each) for each in pair):
         return ""
     bound = screen.active_bindings
-    return "" if any(it in bound for it in pair) else next((other for other in pair[key] if other in bound), "")
+    return "" if any(each in bound for each in pair) else next((other for other in pair[key] if other in bound), "")
 
 
 HELP: list[Binding] = [
@@ -104,10 +104,10 @@ def written(binding: Binding) -> str:
 
 def purposes(screen: Screen[Any]) -> dict[str, list[str]]:
     """Return what the keys that work now are for, each with its keys."""
-    found: dict[str, list[str]] = {}
+    by_purpose: dict[str, list[str]] = {}
     vim = {stands_for(screen, key): "gg" if key == "g" else key for pair in VIM for key in pair}
     for active in working(screen):
         if (words := purpose(screen, active)) and "super" not in active.binding.key:
             keys = [written(active.binding), *filter(None, [vim.get(active.binding.key)])]
-            found.setdefault(words, []).extend(keys)
-    return {words: list(dict.fromkeys(keys)) for words, keys in found.items()}
+            by_purpose.setdefault(words, []).extend(keys)
+    return {words: list(dict.fromkeys(keys)) for words, keys in by_purpose.items()}

@@ -54,7 +54,7 @@ async def painted(screen: MessagePump) -> None:
         await done.wait()
 
 
-def hand_over(app: App[Any], take: Callable[..., None], *found: object) -> None:
+def hand_over(app: App[Any], take: Callable[..., None], *results: object) -> None:
     """Give what a worker thread has found to its screen, unless a newer one of its exclusive group has begun.
 
     A thread that is cancelled runs on, and one that was begun earlier may end later.
@@ -63,6 +63,6 @@ def hand_over(app: App[Any], take: Callable[..., None], *found: object) -> None:
 
     def unless_outdated() -> None:  # asked in the app's own thread, in which newer ones begin
         if not worker.is_cancelled:
-            take(*found)
+            take(*results)
 
     app.call_from_thread(unless_outdated)

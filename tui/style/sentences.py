@@ -59,30 +59,30 @@ def meanings(scenario: Scenario) -> Meanings:
     """Return what values of a scenario come to in its market, for those of which that is known before it is played."""
     clients, services, timeline = scenario.clients, scenario.services, scenario.timeline
     jobs = f"at most {counted(clients.count * clients.cores, 'job')} a round, for {counted(len(services), 'service')}"
-    found: dict[Path, str] = {("clients", "count"): jobs, ("clients", "cores"): jobs}
+    words: dict[Path, str] = {("clients", "count"): jobs, ("clients", "cores"): jobs}
     least, most = bid_range(scenario)
     asked = f"a client asks a service {least:.2f} to {most:.2f} a round"
-    found |= dict.fromkeys(
+    words |= dict.fromkeys(
         [("clients", "data_size"), ("clients", "cost", "per_sample"), ("clients", "cost", "per_emd")], asked
     )
     sizes = _sizes(scenario)
     times = [timeline.seconds_per_sample * size for size in (min(sizes), max(sizes))]
-    found["timeline", "seconds_per_sample"] = (
+    words["timeline", "seconds_per_sample"] = (
         f"a client of speed 1 trains {' to '.join(map(seconds, times))} in each epoch"
     )
     for m, service in enumerate(services):
         of = ("services", m)
         if most > 0:
             middle = service.budget / ((least + most) / 2)
-            found[*of, "budget"] = f"buys about {counted(round(middle), 'client')} a round"
+            words[*of, "budget"] = f"buys about {counted(round(middle), 'client')} a round"
         if service.total_budget is not None and service.budget:
             lasts = service.total_budget / service.budget
-            found[*of, "total_budget"] = f"lasts {counted(int(lasts), 'round')} in which the whole budget is spent"
+            words[*of, "total_budget"] = f"lasts {counted(int(lasts), 'round')} in which the whole budget is spent"
         if service.arrival > 1:
-            found[*of, "arrival"] = f"{counted(max(0, scenario.rounds - service.arrival + 1), 'round')} are left then"
+            words[*of, "arrival"] = f"{counted(max(0, scenario.rounds - service.arrival + 1), 'round')} are left then"
         reward = service.reward_base**service.target_accuracy
-        found[*of, "reward_base"] = f"{reward:.1f} a round from the target of {percent(service.target_accuracy)} % on"
-    return found
+        words[*of, "reward_base"] = f"{reward:.1f} a round from the target of {percent(service.target_accuracy)} % on"
+    return words
 
 
 CURVES = {
@@ -95,8 +95,8 @@ CURVES = {
 
 def accuracy_words(scenarios: Iterable[Scenario | None]) -> str:
     """Return what the accuracies that scenarios report are, as reports name them; None is one that is not known yet."""
-    found = {BACKENDS[scenario.training.backend].accuracy for scenario in scenarios if scenario is not None}
-    return found.pop() if len(found) == 1 else "accuracy"
+    kinds = {BACKENDS[scenario.training.backend].accuracy for scenario in scenarios if scenario is not None}
+    return kinds.pop() if len(kinds) == 1 else "accuracy"
 
 
 def accuracy_column(scenario: Scenario | None) -> str:

@@ -72,8 +72,8 @@ class BatchTable(TableView):
 
     def cells(self, index: int) -> Sequence[Text]:
         line = self.lines[index]
-        found = self._of_run(line) if isinstance(line, RunLine) else self._of_group(line)
-        return [found[column.key] for column in self.columns]
+        cells = self._of_run(line) if isinstance(line, RunLine) else self._of_group(line)
+        return [cells[column.key] for column in self.columns]
 
     def _of_run(self, line: RunLine) -> dict[str, Text]:
         run = line.standing
@@ -110,11 +110,11 @@ class BatchTable(TableView):
             "problem": plain(next(filter(None, problems), ""), tint(self.app, "error")),
         }
 
-    def _states(self, found: Counter[RunState]) -> Text:
+    def _states(self, counts: Counter[RunState]) -> Text:
         line = plain("")
         for state in reversed(RunState):
-            if found[state]:
-                line.append(f"{state_sign(state)}{found[state]} ", state_style(self.app, state))
+            if counts[state]:
+                line.append(f"{state_sign(state)}{counts[state]} ", state_style(self.app, state))
         return line
 
     def _progress(self, done: int, rounds: int | None, *, ended: bool = False) -> dict[str, Text]:
@@ -202,26 +202,26 @@ class LeagueChart(Widget):
             labels[start : start + len(label)] = label
         yield Text.assemble((fit(_scenario(places), width), "bold"), (f"{numbers}{''.join(labels)}", faint))
         for place in places:
-            group, found = place.group, place.interval
+            group, interval = place.group, place.interval
             color = series_color(names.index(group.first.policy))
             line = Text.assemble(fit(INDENT + group.first.policy, width))
             line.append(f"  {f'{len(place.accuracies)} of {len(group.runs)}':>7}  ", faint)
-            if found is None:
+            if interval is None:
                 done, rounds = group.rounds
                 yield line.append(f"{'':5}  {done:,}{'' if rounds is None else f' of {rounds:,}'} rounds played", faint)
                 continue
-            line.append(f"{found.estimate:5.1f}  ", "bold")
+            line.append(f"{interval.estimate:5.1f}  ", "bold")
             if wide:
-                line.append(f"{found.text('.1f').partition(' ')[2]:14}  ", faint)
+                line.append(f"{interval.text('.1f').partition(' ')[2]:14}  ", faint)
             marks = [(" ", "")] * cells
             for cell, _ in scale.ticks:
                 marks[cell] = "┊", faint
-            if found.known:
-                for cell in range(scale.cell(found.low, cells), scale.cell(found.high, cells) + 1):
+            if interval.known:
+                for cell in range(scale.cell(interval.low, cells), scale.cell(interval.high, cells) + 1):
                     marks[cell] = "━", color
             for cell in {scale.cell(value, cells) for value in place.accuracies}:
                 marks[cell] = "┿" if marks[cell][0] == "━" else "∙", color
-            marks[scale.cell(found.estimate, cells)] = "●", f"bold {color}"
+            marks[scale.cell(interval.estimate, cells)] = "●", f"bold {color}"
             for mark, style in marks:
                 line.append(mark, style)
             yield line

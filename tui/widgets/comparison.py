@@ -123,7 +123,7 @@ class CompareTable(TableView):
     def cells(self, index: int) -> Sequence[Text]:
         row = self._shown[index]
         color = series_color(row.group)
-        found = {
+        cells = {
             "sign": plain(sign(row.group), color),
             "run": plain(self._names[row.group], color),
             "service": plain(row.service),
@@ -131,9 +131,9 @@ class CompareTable(TableView):
             **{name: plain(_text(mean)) for name, mean in row.means.items()},
             **{DELTA + name: plain(_text(it), self._color(it)) for name, it in row.differences.items()},
         }
-        if found["rounds to target"].plain == "never" and not row.over:
-            found["rounds to target"] = plain("not yet")
-        return [found.get(column.key) or plain("") for column in self.COLUMNS]
+        if cells["rounds to target"].plain == "never" and not row.over:
+            cells["rounds to target"] = plain("not yet")
+        return [cells.get(column.key) or plain("") for column in self.COLUMNS]
 
     def _color(self, difference: Difference) -> Style:
         interval = difference.interval
@@ -143,11 +143,11 @@ class CompareTable(TableView):
         return tint(self.app, "foreground" if not better else ("success" if better > 0 else "error"))
 
 
-def _text(found: Estimate | Difference) -> str:
+def _text(mean: Estimate | Difference) -> str:
     """Return a mean as reports show it; a count of a single run has no decimals, and what both missed is not known."""
-    if isinstance(found, Difference) and found.bound == "?":
+    if isinstance(mean, Difference) and mean.bound == "?":
         return ""
-    return found.text.removesuffix(".0") if found.seeds == 1 else found.text
+    return mean.text.removesuffix(".0") if mean.seeds == 1 else mean.text
 
 
 def _key(row: ServiceRow) -> tuple[str, int]:

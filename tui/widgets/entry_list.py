@@ -126,42 +126,42 @@ class EntryList(OptionList, Generic[Entry]):
     def _list(self) -> None:
         room = self.scrollable_content_region.width - 2  # without the cells next to a line
         alike: dict[tuple[bool, bool], list[Cells]] = defaultdict(list)
-        for found in (found for _, entries in self._sections for _, found, _ in entries if "below" not in found):
-            alike[_kind(found)].append(found)
+        for entry in (entry for _, entries in self._sections for _, entry, _ in entries if "below" not in entry):
+            alike[_kind(entry)].append(entry)
         widths = {kind: _widths(some, RUN if kind[0] else OTHER, room) for kind, some in alike.items()}
         options = []
         for title, entries in self._sections:
             if entries:
                 options.append(Option(f"[b]{title}[/b] · {len(entries)}", disabled=True))
             before = ""
-            for key, found, _ in entries:
-                lines = self._written(found, widths.get(_kind(found), {}), before)
+            for key, entry, _ in entries:
+                lines = self._written(entry, widths.get(_kind(entry), {}), before)
                 options.append(Option(Content("\n").join(lines), id=key))
-                before = _unmarked(found)
+                before = _unmarked(entry)
         self.set_options(options or [Option("nothing matches", disabled=True)])
 
-    def _written(self, found: Cells, widths: Mapping[str, int], before: str) -> Iterator[Content]:
+    def _written(self, entry: Cells, widths: Mapping[str, int], before: str) -> Iterator[Content]:
         """Yield an entry's line, then what stands below it: what tells its scenario from others of the name, mostly.
 
         A run's scenario is faint where the line above names it.
         """
         faint = str(tint(self.app, "foreground", dim=True))
         room = self.scrollable_content_region.width - 2 - len(INDENT)
-        if "below" in found:
-            yield Content.styled(found["name"], "bold")
-            yield from (Content.styled(INDENT + line, faint) for line in wrapped(found["below"], room))
+        if "below" in entry:
+            yield Content.styled(entry["name"], "bold")
+            yield from (Content.styled(INDENT + line, faint) for line in wrapped(entry["below"], room))
             return
-        word = found["state"]
+        word = entry["state"]
         of_state = state_style(self.app, RunState(word)) if word in set(RunState) else tint(self.app, "error")
         state = str(Style(color=of_state.color))  # not as loud as on its own
         styles = dict.fromkeys(FAINT, faint) | {"sign": state, "state": state}
-        name, below = found["name"], ""
+        name, below = entry["name"], ""
         head = name.partition(" (")[0]
-        if found["policy"] and cell_len(name) > widths["name"] >= cell_len(head):
+        if entry["policy"] and cell_len(name) > widths["name"] >= cell_len(head):
             name, below = head, name[len(head) :]
-        if found["policy"] and _unmarked(found) == before:
+        if entry["policy"] and _unmarked(entry) == before:
             styles["name"], below = faint, ""
-        words = {**found, "name": name}
+        words = {**entry, "name": name}
         yield Content.assemble(
             *((f"{fit(words.get(key, ''), width)} ", styles.get(key, "")) for key, width in widths.items())
         )
@@ -169,20 +169,20 @@ class EntryList(OptionList, Generic[Entry]):
             yield from (Content.styled(INDENT + line, faint) for line in wrapped(below.strip(), room))
 
 
-def _unmarked(found: Cells) -> str:
-    return found["name"].removeprefix("✓").lstrip()
+def _unmarked(entry: Cells) -> str:
+    return entry["name"].removeprefix("✓").lstrip()
 
 
-def _kind(found: Cells) -> tuple[bool, bool]:
+def _kind(entry: Cells) -> tuple[bool, bool]:
     """Return whether an entry is a run, and else whether it has an age; columns of entries of a kind are aligned."""
-    run = bool(found["policy"])
-    return run, not run and bool(found.get("age"))
+    run = bool(entry["policy"])
+    return run, not run and bool(entry.get("age"))
 
 
 def _widths(listed: Sequence[Cells], columns: Sequence[TableColumn], room: int) -> dict[str, int]:
     wanted = {
-        column.key: max((cell_len(found.get(column.key, "")) for found in listed), default=0) for column in columns
+        column.key: max((cell_len(entry.get(column.key, "")) for entry in listed), default=0) for column in columns
     }
-    heads = max((cell_len(found["name"].partition(" (")[0]) for found in listed), default=0)
+    heads = max((cell_len(entry["name"].partition(" (")[0]) for entry in listed), default=0)
     named = [replace(column, least=min(LEAST, heads)) if column.key == "name" else column for column in columns]
     return laid_out([column for column in named if wanted[column.key]], wanted, room, 1)

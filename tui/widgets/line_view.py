@@ -98,13 +98,13 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     def _segments(self, text: Text) -> list[Segment]:
         console = self.app.console
-        words, base, at, found = text.plain, console.get_style(text.style), 0, []
+        words, base, at, segments = text.plain, console.get_style(text.style), 0, []
         for start, end, style in text.spans:
             if start < at:  # they overlap; else this is quicker
                 return list(text.render(console))
-            found += [Segment(words[at:start], base), Segment(words[start:end], base + console.get_style(style))]
+            segments += [Segment(words[at:start], base), Segment(words[start:end], base + console.get_style(style))]
             at = end
-        return [segment for segment in (*found, Segment(words[at:], base)) if segment.text]
+        return [segment for segment in (*segments, Segment(words[at:], base)) if segment.text]
 
     def is_chosen(self, index: int) -> bool:
         """Whether a line is marked as the chosen one: that at the cursor, as long as the user can move it."""

@@ -41,7 +41,7 @@ class LearningCurves(Container):
             return
         self._drawn = drawn
         self.border_title = f"{TITLES[metric]} in evaluations (v: next)"
-        known = {name: found[metric] for name, found in levels.items() if metric in found}
+        known = {name: values[metric] for name, values in levels.items() if metric in values}
         ends = [feed.total or 0 for feed in feeds] + [len(feed.episodes) for feed in feeds]
         window = plot.show(max([10, *ends]))
         shown = [_series(feed.evaluations, metric, window) for feed in feeds]
@@ -56,7 +56,7 @@ class LearningCurves(Container):
 
 def legend(feed: TrainingFeed, metric: str) -> str:
     """Return the last evaluation and the baselines in words."""
-    known = [(name, found[metric]) for name, found in feed.baselines.items() if metric in found]
+    known = [(name, values[metric]) for name, values in feed.baselines.items() if metric in values]
     parts = [f"┄ {name} {value:.4f}" for name, value in known]
     if feed.evaluations:
         parts.insert(0, f"{feed.name} {feed.evaluations[-1].values[metric]:.4f}")
