@@ -47,7 +47,7 @@ class CompareScreen(Screen[None], Zooming):
             Binding("space", "pause", "Pause/resume all: Pause or resume the live runs"),
             Binding("enter", "open", "Open run: Open the run; of a mean, show its runs", key_display="enter"),
             Binding("x", "picture", "Picture: Export a picture of the screen"),
-            Binding("escape", "back", "Back: Go back; the runs continue"),
+            Binding("escape", "app.pop_screen", "Back: Go back; the runs continue"),
         ],
     )
     HELP = """Runs compared: in the plot a curve for each run, in the table a row for each service and run. The line ┄
@@ -236,9 +236,6 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
 
     def action_picture(self) -> None:
         self.app.push_screen(ExportDialog(None, self.query_one(CompareCurves), "Curves"))
-
-    def action_back(self) -> None:
-        self.app.pop_screen()
 
 
 def _state(runs: Sequence[Session]) -> str:

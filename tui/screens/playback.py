@@ -1,12 +1,12 @@
 """The keys that move a market screen through time: play, step, walk, seek, and jump to what happened."""
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from math import inf
 
 from textual import on
-from textual.app import App, ComposeResult
+from textual.app import ComposeResult
 from textual.content import Content
 from textual.screen import Screen
 from textual.timer import Timer
@@ -114,7 +114,14 @@ class PlaybackScreen(Screen[None]):
             self.notify(f"Round {before} is the {'newest' if rounds > 0 else 'first'}.", timeout=3)
 
     def action_go_to(self) -> None:
-        ask_for_round(self.app, self.session.history, self.head.round, self.show_round)
+        def go(number: int | None) -> None:
+            if number is not None:
+                self.show_round(number)
+
+        if len(self.session.history):
+            self.app.push_screen(GotoDialog(self.session.history, self.head.round), go)
+        else:
+            self.notify("No round has been played yet.", timeout=3)
 
     def action_follow(self) -> None:
         self._stop_playing()
@@ -208,16 +215,3 @@ class GotoDialog(Dialog[int]):
             self.show_problem(f"round {int(text)} has not been played; choose one from 1 to {last}")
         else:
             self.dismiss(int(text))
-
-
-def ask_for_round(app: App[object], history: History, shown: int, go: Callable[[int], None]) -> None:
-    """Ask for a round, and call ``go`` with it; say so if there is none yet."""
-    if not len(history):
-        app.notify("No round has been played yet.", timeout=3)
-        return
-
-    def chosen(number: int | None) -> None:
-        if number is not None:
-            go(number)
-
-    app.push_screen(GotoDialog(history, shown), chosen)

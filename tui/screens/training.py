@@ -35,7 +35,7 @@ class TrainingScreen(FollowingScreen[Sequence[object]], Zooming):
             *MOVE,
             Binding("tab", "app.focus_next", "Next table: Go to the other table"),
             Binding("shift+tab", "app.focus_previous", "Previous table: Go to the other table", show=False),
-            Binding("escape", "back", "Back: Go back"),
+            Binding("escape", "app.pop_screen", "Back: Go back"),
             Binding("q", "app.quit", "Quit"),
         ],
     )
@@ -118,9 +118,6 @@ cut into fifths by their bid, and again by their DQI."""
     def action_next_metric(self) -> None:
         self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
         self.draw()
-
-    def action_back(self) -> None:
-        self.app.pop_screen()
 
 
 _STATES = (

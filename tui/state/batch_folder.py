@@ -80,7 +80,6 @@ class RunsFolder:
         self._first: dict[Path, tuple[float, int]] = {}  # when a run was first seen to play, and its round then
         self._scenarios: dict[Path, ScenarioValues] = {}  # of each scenario's folder
         self._markets: dict[Path, str] = {}  # of each scenario's folder, what distinguishes it
-        self._named = 0  # scenarios when that was last worked out
         self._played = float("-inf")  # when a run was last seen to play
         self._usual: float | None = None  # rounds a second of the runs that are complete
 
@@ -91,10 +90,8 @@ class RunsFolder:
         self._usual = _usual(standings.values())
         if any(run.state is RunState.RUNNING for run in standings.values()):
             self._played = self._clock()
+        self._read_scenarios(standings)
         # Where nothing plays, waiting runs will not be played, unless a batch has only just begun.
-        for path in standings:
-            self._note_scenario(path)
-        self._name_markets()
         shown = [run for run in standings.values() if run.state is not RunState.WAITING or self._is_awaited(run)]
         runs = tuple(map(self._line, shown))
         return Look(runs, time_left(runs), len(standings) - len(runs))
@@ -125,18 +122,17 @@ class RunsFolder:
         passed = run.changed - run.begun
         return run.round / passed if run.round and passed > 0 else self._usual
 
-    def _note_scenario(self, path: Path) -> None:
-        """Read the scenario of a run; all runs below one scenario's folder have the same, but for policies."""
-        folder = path.parent.parent
-        if folder not in self._scenarios and (values := read_values(path)) is not None:
-            self._scenarios[folder] = values
+    def _read_scenarios(self, runs: Iterable[Path]) -> None:
+        """Read the scenarios that are not known yet, and work out what distinguishes those of one name.
 
-    def _name_markets(self) -> None:
-        """Work out what distinguishes scenarios of one name, once more are known."""
-        if self._named == len(self._scenarios):
-            return
-        self._named = len(self._scenarios)
-        self._markets = market_names(self._scenarios)
+        All runs below one scenario's folder have the same, but for policies.
+        """
+        known = len(self._scenarios)
+        for path in runs:
+            if path.parents[1] not in self._scenarios and (values := read_values(path)) is not None:
+                self._scenarios[path.parents[1]] = values
+        if len(self._scenarios) > known:
+            self._markets = market_names(self._scenarios)
 
 
 def market_names(scenarios: Mapping[Path, ScenarioValues]) -> dict[Path, str]:
@@ -201,36 +197,17 @@ def time_left(runs: Iterable[RunLine]) -> float | None:
     return max(longest, todo / rate) if rate else None
 
 
-Order = Callable[[RunLine], Any]
-
-
 def _by_name(run: RunLine) -> tuple[Any, ...]:
     seed = run.standing.seed
     return run.standing.folder, run.standing.policy, int(seed) if seed.isdigit() else 0, run.standing.path
 
 
-def _by_state(run: RunLine) -> Any:
-    return list(RunState).index(run.standing.state)
-
-
-def _by_left(run: RunLine) -> Any:
-    return run.left is None, run.left or 0.0
-
-
-def _by_accuracy(run: RunLine) -> Any:
-    return -(run.standing.accuracy or 0.0)
-
-
-def _by_change(run: RunLine) -> Any:
-    return -run.standing.changed
-
-
-ORDERS: dict[str, Order] = {
+ORDERS: Mapping[str, Callable[[RunLine], Any]] = {
     "scenario and policy": _by_name,
-    "state": _by_state,
-    "time left": _by_left,
-    "accuracy": _by_accuracy,
-    "last change": _by_change,
+    "state": lambda run: list(RunState).index(run.standing.state),
+    "time left": lambda run: (run.left is None, run.left or 0.0),
+    "accuracy": lambda run: -(run.standing.accuracy or 0.0),
+    "last change": lambda run: -run.standing.changed,
 }
 """The orders of runs, by their names; runs that are equal in one are in the order of the first."""
 

@@ -2,7 +2,7 @@
 
 import threading
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -30,11 +30,46 @@ from tui.state.run_standing import run_label
 OVER = frozenset({RunState.FAILED, RunState.UNREADABLE, RunState.INTERRUPTED, RunState.COMPLETE})
 
 
-class Watched:
-    """Something that changes. A screen that watches it gets one message for all changes since it last looked."""
+class SessionChanged(Message):
+    """A run has new rounds or another state. Sent once until ``Session.seen`` is called, however much happens."""
 
-    def __init__(self, news: Callable[[], Message]) -> None:
-        self._news = news
+    def __init__(self, session: "Session") -> None:
+        super().__init__()
+        self.session = session
+
+
+class Session:
+    """One run: its scenario, its rounds so far, and its state.
+
+    A feed fills it from another thread. Screens that watch it get one ``SessionChanged`` for all that is new.
+
+    Attributes:
+        policy, seed, hash8: the run's labels, as in its directory.
+    """
+
+    def __init__(self, label: str, *, hurry: int = 0) -> None:
+        self.history = History()  # the rounds so far
+        self.state = RunState.STARTING
+        self.speed: float | None = None  # rounds per second at most; None for full speed
+        self.scenario: Scenario | None = None  # None until it is known
+        self.values: ScenarioValues | None = None  # what names it among others; None until it is known
+        self.world: World | None = None  # None until it is known
+        self.directory: Path | None = None  # the run's directory; None until it is known
+        self.policy, self.seed, self.hash8 = "", 0, ""
+        self.market = ""  # the text of the scenario without policies and interventions; empty until it is known
+        self.pace = Pace()  # how fast the run is
+        # the values of its sweep point, by key; of another process's run they are known when it is complete
+        self.sweep: Mapping[str, Any] = {}
+        self.version = ""  # that of flmarket which played the run; empty until the run is complete
+        # the arithmetic in which each service's models were trained; known when the run is complete
+        self.kernels: Mapping[str, str] = {}
+        self.error: str | None = None  # why the run failed; None if it did not
+        self.slow: str | None = None  # which policy the round waits for, if it takes long; None otherwise
+        self.opening: list[str] = []  # what the run's process has done, and does, before the run is known
+        self.hurry = hurry  # rounds that a fork shares with its original; it plays those after the checkpoint
+        self.origin: Session | None = None  # the run that it was forked from
+        self._label = label
+        self._book: RoundBook | None = None
         self._watchers: dict[MessagePump, bool] = {}  # whether each has a message that it has not seen
         self._lock = threading.Lock()
 
@@ -60,50 +95,7 @@ class Watched:
             waiting = [watcher for watcher, notified in self._watchers.items() if not notified]
             self._watchers.update(dict.fromkeys(waiting, True))
         for watcher in waiting:
-            watcher.post_message(self._news())
-
-
-class SessionChanged(Message):
-    """A run has new rounds or another state. Sent once until ``Session.seen`` is called, however much happens."""
-
-    def __init__(self, session: "Session") -> None:
-        super().__init__()
-        self.session = session
-
-
-class Session(Watched):
-    """One run: its scenario, its rounds so far, and its state.
-
-    A feed fills it from another thread. Screens that watch it get ``SessionChanged``.
-
-    Attributes:
-        policy, seed, hash8: the run's labels, as in its directory.
-    """
-
-    def __init__(self, label: str, *, hurry: int = 0) -> None:
-        super().__init__(lambda: SessionChanged(self))
-        self.history = History()  # the rounds so far
-        self.state = RunState.STARTING
-        self.speed: float | None = None  # rounds per second at most; None for full speed
-        self.scenario: Scenario | None = None  # None until it is known
-        self.values: ScenarioValues | None = None  # what names it among others; None until it is known
-        self.world: World | None = None  # None until it is known
-        self.directory: Path | None = None  # the run's directory; None until it is known
-        self.policy, self.seed, self.hash8 = "", 0, ""
-        self.market = ""  # the text of the scenario without policies and interventions; empty until it is known
-        self.pace = Pace()  # how fast the run is
-        # the values of its sweep point, by key; of another process's run they are known when it is complete
-        self.sweep: Mapping[str, Any] = {}
-        self.version = ""  # that of flmarket which played the run; empty until the run is complete
-        # the arithmetic in which each service's models were trained; known when the run is complete
-        self.kernels: Mapping[str, str] = {}
-        self.error: str | None = None  # why the run failed; None if it did not
-        self.slow: str | None = None  # which policy the round waits for, if it takes long; None otherwise
-        self.opening: list[str] = []  # what the run's process has done, and does, before the run is known
-        self.hurry = hurry  # rounds that a fork shares with its original; it plays those after the checkpoint
-        self.origin: Session | None = None  # the run that it was forked from
-        self._label = label
-        self._book: RoundBook | None = None
+            watcher.post_message(SessionChanged(self))
 
     @property
     def label(self) -> str:

@@ -18,7 +18,7 @@ from tui.textual_internals import character_to_key
 
 LEAST = Size(60, 16)  # the size below which a terminal is too small
 
-ALWAYS = {"app.help", "help", "maximise", "back", "cancel", "app.quit", "quit"}
+ALWAYS = {"app.help", "help", "maximise", "back", "app.pop_screen", "cancel", "app.quit", "quit"}
 """The actions whose keys are shown however little room there is."""
 
 
