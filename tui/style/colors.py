@@ -153,7 +153,7 @@ def _cursor(foreground: str, background: str, style: str, blurred: str) -> dict[
 
 
 def contrast(one: str, other: str) -> float:
-    """Return the contrast of two colours: 1 to 21."""
+    """Return the contrast of two colours, as WCAG 2 computes it: 1 to 21."""
     low, high = sorted((_luminance(one), _luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
@@ -170,7 +170,10 @@ REVERSE = Style(reverse=True)
 
 
 def selection(app: App[object]) -> Style:
-    """Return what is laid over the text of the chosen row."""
+    """Return what is laid over the text of the chosen row: the theme's cursor, as ``with_legible_text`` sets it.
+
+    Where there are no colours of our own, as with NO_COLOR and in ANSI themes, that is reverse video.
+    """
     variables = app.theme_variables
     if variables["block-cursor-text-style"] == "reverse":
         return REVERSE
