@@ -90,7 +90,7 @@ def test_a_run_that_has_ended(place: Path, source: Session, status: str, state: 
 def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
     place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tui.state.feeds, "INTERVAL", 0.01)
+    monkeypatch.setattr(tui.state.feeds, "FOLLOWED", 0.01)
     session, _, thread = following(place)
     for table, declared in TABLES.items():
         (place / f"{table}.csv").write_text(declared.header)
@@ -252,7 +252,7 @@ def test_a_run_that_is_started_over_is_followed_to_its_end(
     place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Its tables are other files then, which hold the same rounds again."""
-    monkeypatch.setattr(tui.state.feeds, "INTERVAL", 0.01)
+    monkeypatch.setattr(tui.state.feeds, "FOLLOWED", 0.01)
     for table in TABLES:
         first = [logged.text[table] for logged in source.history][:3]
         (place / f"{table}.csv").write_text(TABLES[table].header + "".join(first))
