@@ -100,36 +100,6 @@ def market_of(
     return Market(changed(CLIENTS, **clients), specs, timeline, rounds, FormulaFederation(speed), seed, None, mechanism)
 
 
-def observation_of(
-    bids: Sequence[float],
-    dqi: Sequence[float] | None = None,
-    *,
-    budget: float = 10.0,
-    data_size: Sequence[int] | None = None,
-    emd: Sequence[float] | None = None,
-    seed: int = 0,
-) -> Observation:
-    """The view of the second of two services, "own"; the other one's bids are nobody's business here."""
-    own = np.array(bids, dtype=np.float64)
-    hidden = None
-    if data_size is not None:
-        hidden = Privileged(np.array(data_size), np.array(emd if emd is not None else np.zeros(len(own))))
-    return Observation(
-        round=1,
-        rounds=10,
-        service="own",
-        services=("other", "own"),
-        dqi=np.array(dqi, dtype=np.float64) if dqi is not None else np.full(len(own), 0.5),
-        bids=np.stack([own[::-1] * 100, own]),
-        budget=budget,
-        cores=1,
-        accuracy=0.1,
-        target_accuracy=0.9,
-        key=stream_key(seed, "policy", "own", 1),
-        privileged=hidden,
-    )
-
-
 def first_observation_of(
     bids: Sequence[Sequence[float]],
     dqi: Sequence[float] | None = None,
@@ -156,6 +126,25 @@ def first_observation_of(
         key=stream_key(0, "policy", "s0", round_),
         privileged=privileged,
     )
+
+
+def observation_of(
+    bids: Sequence[float],
+    dqi: Sequence[float] | None = None,
+    *,
+    budget: float = 10.0,
+    data_size: Sequence[int] | None = None,
+    emd: Sequence[float] | None = None,
+    seed: int = 0,
+) -> Observation:
+    """The view of the second of two services, "own"; the other one's bids are nobody's business here."""
+    own = np.array(bids, dtype=np.float64)
+    hidden = None
+    if data_size is not None:
+        hidden = Privileged(np.array(data_size), np.array(emd if emd is not None else np.zeros(len(own))))
+    seen = first_observation_of([own[::-1] * 100, own], dqi, budget=budget, privileged=hidden)
+    names = {"service": "own", "services": ("other", "own"), "key": stream_key(seed, "policy", "own", 1)}
+    return replace(seen, rounds=10, target_accuracy=0.9, **names)
 
 
 RANGES = DataRanges(cost=(0.0, 8.0), dqi=(0.1, 0.9))  # so a client half-way costs 4 and has a DQI of .5
@@ -192,3 +181,10 @@ def observe() -> Callable[..., Observation]:
 def context() -> PolicyContext:
     options: dict[str, Any] = {"services": 2, "clients": 5, "cores": 1, "rounds": 10, "ranges": lambda: RANGES}
     return PolicyContext("own", budget=10.0, target_accuracy=0.9, reward_base=100.0, **options)
+
+
+@pytest.fixture
+def seen() -> Observation:
+    """A round of three services and 20 clients, at any bids and DQI."""
+    rng = np.random.default_rng(0)
+    return first_observation_of(rng.uniform(1, 9, size=(3, 20)), rng.random(20))

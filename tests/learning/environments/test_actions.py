@@ -9,6 +9,7 @@ from des.money import MICRO, to_micro
 from des.offer_checks import check_offer
 from learning.environments import actions
 from learning.environments.actions import by_payment, project
+from support.feedback import by_client
 from support.implementations import vectors
 
 
@@ -87,7 +88,7 @@ BIDS = np.array([2.0, 3.0, 4.0, 0.0])
 
 def offered(select, payment, budget, bids=BIDS):
     offer = project(np.array(select, dtype=np.bool_), np.array(payment, dtype=np.float64), bids, budget)
-    return dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
+    return by_client(offer)
 
 
 def test_the_highest_payment_in_units_of_the_bid_comes_first():

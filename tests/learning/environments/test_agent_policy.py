@@ -1,7 +1,5 @@
 """Agents as policies: they see what the environments show, and their mistakes are named."""
 
-from functools import partial
-
 import numpy as np
 import pytest
 
@@ -56,16 +54,11 @@ def test_a_network_is_played_as_it_was_when_it_was_given(make_market, spaces):
         return np.tanh(given.numpy() @ seen + network[0].bias.detach().numpy())
 
     policy_from(same, spaces=spaces, name="by-hand")
-    make = partial(_by_seed, make_market)
     entrants = {name: everywhere(name) for name in ("net", "by-hand")}
-    played = evaluate(make, entrants, [1])
+    played = evaluate(lambda seed: make_market(seed=seed), entrants, [1])
     assert (played.wanted[0] == played.wanted[1]).all()
     np.testing.assert_allclose(played.spent[0], played.spent[1], atol=1e-4)
     assert found.agent_digest(None) != policy_from(network, spaces=spaces, name="net").agent_digest(None)
-
-
-def _by_seed(make_market, seed):
-    return make_market(seed=seed)
 
 
 def failing(seen):
@@ -89,7 +82,7 @@ def test_a_mistake_in_an_agent_is_named_with_its_place(make_market, spaces):
     }.items():
         made(act, spaces)
         with pytest.raises(RunError, match=f"^{doing}{problem}$"):
-            evaluate(partial(_by_seed, make_market), {"x": everywhere("x")}, [0])
+            evaluate(lambda seed: make_market(seed=seed), {"x": everywhere("x")}, [0])
 
 
 def test_what_is_no_agent_is_refused(spaces):

@@ -3,7 +3,6 @@
 import re
 import warnings
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 import pytest
@@ -23,6 +22,7 @@ from pettingzoo.utils.conversions import parallel_to_aec
 
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv
+from support.feedback import by_client
 
 
 @pytest.fixture(params=[False, True], ids=["dict", "flat"])
@@ -185,10 +185,7 @@ def test_the_flat_action_selects_above_zero_and_pays_from_the_bid_to_the_limit(m
     offer, dropped = env.offer("only", action)
     bids = env.observed["only"].own_bids
     assert dropped == 0
-    assert dict(zip(offer.clients.tolist(), offer.payments, strict=True)) == {
-        2: pytest.approx(bids[2]),
-        5: pytest.approx(2 * bids[5], abs=1e-6),
-    }
+    assert by_client(offer) == pytest.approx({2: bids[2], 5: 2 * bids[5]}, abs=1e-6)
 
 
 def test_an_action_over_the_budget_is_cut_to_it(make_env):
@@ -359,7 +356,7 @@ def test_markets_are_closed_when_the_next_episode_starts(make_market):
 
 
 def test_rivals_play_by_script(make_market):
-    env = ServiceEnv(partial(_by_seed, make_market), "beta", {"alpha": "hqfa", "gamma": "pacing"}, flat=False)
+    env = ServiceEnv(lambda seed: make_market(seed=seed), "beta", {"alpha": "hqfa", "gamma": "pacing"}, flat=False)
     observation, _ = env.reset(seed=4)
     assert env.observation_space.contains(observation)
     rounds = 0
@@ -408,11 +405,7 @@ def test_a_privileged_rival_sees_the_learning_service_s_offer(make_market):
 @pytest.mark.parametrize("rivals", [{}, {"alpha": "lcfa"}, {"alpha": "lcfa", "beta": "lcfa", "gamma": "lcfa"}])
 def test_every_other_service_needs_a_rival_policy(make_market, rivals):
     with pytest.raises(ValueError, match=r"services are \['alpha', 'beta', 'gamma'\], not 'beta' and the rivals \["):
-        ServiceEnv(partial(_by_seed, make_market), "beta", rivals)
-
-
-def _by_seed(make_market, seed):
-    return make_market(seed=seed)
+        ServiceEnv(lambda seed: make_market(seed=seed), "beta", rivals)
 
 
 @pytest.mark.parametrize(

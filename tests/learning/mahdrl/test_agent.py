@@ -16,22 +16,10 @@ from learning.policy import POLICIES
 from learning.training import agent_files
 from learning.training.agent_files import shipped
 from support.curves import CURVE
+from support.networks import constant
 
 PLAIN = networks_of(MahdrlSettings())
 KNOWING = MahdrlSettings(context=True, curve=True)
-
-
-def constant(network, outputs):
-    """Parameters of a network that gives ``outputs`` whatever it sees."""
-    parameters = np.zeros((1, network.parameters), dtype=np.float32)
-    parameters[0, -len(outputs) :] = outputs
-    return parameters
-
-
-@pytest.fixture
-def seen(make_observation):
-    rng = np.random.default_rng(0)
-    return make_observation(rng.uniform(1, 9, size=(3, 20)), rng.random(20))
 
 
 @pytest.fixture

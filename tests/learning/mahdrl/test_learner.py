@@ -17,6 +17,7 @@ from learning.mahdrl.stacked_networks import Adam
 from learning.policy import POLICIES, PolicyContext
 from learning.training.loop import MarketShape
 from support.curves import CURVE
+from support.networks import constant
 
 PLAIN = networks_of(MahdrlSettings())
 NAMES = ("alpha", "beta", "gamma")
@@ -25,13 +26,6 @@ NAMES = ("alpha", "beta", "gamma")
 def learner_of(names=NAMES, seed=7, rounds=6, *, selves=False, **settings):
     shape = MarketShape(names, 20, 2, rounds, dict.fromkeys(names, 100.0), dict.fromkeys(names, CURVE))
     return MahdrlLearner([names], [shape], seed, MahdrlSettings(**settings), selves=selves)
-
-
-def constant(network, outputs):
-    """Parameters of a network that gives ``outputs`` whatever it sees."""
-    parameters = torch.zeros(1, network.parameters)
-    parameters[0, -len(outputs) :] = torch.tensor(outputs)
-    return parameters
 
 
 def play(learner, market, episode, epsilon):
@@ -50,7 +44,10 @@ def test_the_value_of_a_set_is_mean_quality_and_what_its_size_is_worth():
         "situation": torch.zeros(1, 3, 2),
         "advantage": torch.tensor([[[0.0], [1.5], [0.0]]]),
     }
-    quality, count = constant(PLAIN.quality, [0.5]), constant(PLAIN.count, [-2.0, 0.3, 0.1])
+    quality, count = (
+        torch.from_numpy(constant(PLAIN.quality, [0.5])),
+        torch.from_numpy(constant(PLAIN.count, [-2.0, 0.3, 0.1])),
+    )
     two = 0.5 + (0.3 + 0.1 * np.log(2)) * np.log(2)
     np.testing.assert_allclose(set_values(quality, count, batch, PLAIN)[0], [two, 0.5, -2.0], rtol=1e-5)
     assert critic_loss(quality, count, batch, PLAIN).item() == pytest.approx((two**2 + 1.0 + 4.0) / 3, rel=1e-5)
@@ -67,16 +64,16 @@ def test_only_contested_offers_teach_the_chance_to_be_served(cores, most, chance
         "cores": torch.tensor([[[k] for k in cores]]),  # of two markets
         "rivalry": torch.zeros(1, 2, 0),
     }
-    win = constant(PLAIN.win, [np.log(3.0)])  # each of the two active rivals outbids with a chance of 3/4
+    win = torch.from_numpy(
+        constant(PLAIN.win, [np.log(3.0)])
+    )  # each of the two active rivals outbids with a chance of 3/4
     expected = -(np.log(chance) + np.log(1 - chance)) / 2
     assert win_loss(win, batch, most=most, networks=PLAIN).item() == pytest.approx(expected, rel=1e-5)
 
 
-def test_it_plays_the_slow_average_and_explores_with_what_learns(make_observation):
+def test_it_plays_the_slow_average_and_explores_with_what_learns(seen):
     learner = learner_of(("alpha",))
     learner.played.quality[...] = Brain.initial(stream(9, "test")).quality
-    rng = np.random.default_rng(0)
-    seen = make_observation(rng.uniform(1, 9, size=(3, 20)), rng.random(20))
     learner.begin(1)
     played, explored = (learner.act({"alpha": seen}, epsilon)["alpha"].clients.tolist() for epsilon in (0.0, 1e-9))
     assert played == learner.played.decide(seen).clients.tolist()
@@ -226,10 +223,8 @@ def test_it_learns_to_overbid_where_that_decides(make_observation):
 CONTEXT = PolicyContext("mnist", 3, 20, 2, 80, 20.0, 0.97, 60.0)
 
 
-def test_earlier_selves_play_as_the_agent_did_then(make_observation, monkeypatch):
+def test_earlier_selves_play_as_the_agent_did_then(seen, monkeypatch):
     monkeypatch.setattr(module, "EVERY", 2)
-    rng = np.random.default_rng(0)
-    seen = make_observation(rng.uniform(1, 9, size=(3, 20)), rng.random(20))
     learner, then = learner_of(selves=True), []
     assert learner.earlier(CONTEXT, 1) is None
     for episode in range(1, 7):

@@ -34,6 +34,7 @@ from learning.training.agent_files import CheckpointError, shipped
 from learning.training.loop import MarketShape
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import load
+from support.feedback import by_client
 
 
 class Linear:
@@ -127,7 +128,7 @@ def test_serial_selection_stops_at_the_first_client_that_does_not_fit(observe):
     """Eq. (7): by falling Q, each at its bid and its markup on it; no client behind the dear one is asked."""
     seen = observe([1.0, 4.0, 2.0], [1.0, 1.0, 1.0], budget=5.0)
     offer = serial_selection(seen, np.array([0.5, 0.0, 0.0]), np.array([3.0, 2.0, 1.0]))
-    assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == {0: 1.5}
+    assert by_client(offer) == {0: 1.5}
 
 
 NAMES = ("s0", "s1", "s2")

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from learning.mahdrl.planner import CountValue, plan, price_levels
+from support.feedback import by_client
 
 FLAT = CountValue(none_served=0.0, slope=0.0, curvature=0.0)
 MORE = CountValue(none_served=-1.0, slope=5.0, curvature=0.0)
@@ -51,7 +52,7 @@ SURE, HALF, CONTESTED = [[1.0]], [[0.5]], [[0.1, 1.0]]
 def test_the_offers_that_promise_the_most(q, kappa, prices, chance, budget, offers):
     levels = np.array(prices, dtype=float).reshape(len(q), -1)
     offer = plan(np.array(q, dtype=float), kappa, levels, np.broadcast_to(chance, levels.shape), float(budget))
-    assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == offers
+    assert by_client(offer) == offers
 
 
 @pytest.mark.parametrize(("online", "chosen"), [([True, False, True], [2]), ([False] * 3, [])])

@@ -6,7 +6,7 @@ from math import log
 import numpy as np
 import pytest
 
-from des.money import to_micro
+from des.money import MICRO, to_micro
 from des.observation import Offer
 from flmarket.core.plugin_options import OptionsError
 from learning.episode import play
@@ -15,13 +15,7 @@ from learning.policies.outbid import prices
 from learning.policies.stackelberg import lead
 from learning.policy import POLICIES, DataRanges
 from learning.seats import seat
-from support.feedback import feedback_on
-
-MICRO = 1_000_000
-
-
-def by_client(offer):
-    return dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
+from support.feedback import by_client, feedback_on
 
 
 def test_outbid_takes_no_options(make_context) -> None:

@@ -26,15 +26,11 @@ from learning.policies.mirror import Mirror, isotonic
 from learning.policies.resolving import Resolving, price_of_money
 from learning.seats import seat
 from support.evaluation import compare
-from support.feedback import feedback_on
+from support.feedback import feedback_on, offer_to
 from support.tiers import slow
 
 RIVALS = ["resolving", "mirror", "bwk"]
 NAMES = ["alpha", "beta", "gamma"]
-
-
-def offer_to(clients, payments):
-    return Offer(np.array(clients, dtype=np.int64), np.array(payments, dtype=np.float64))
 
 
 @pytest.mark.parametrize("policy", ["mirror", *slow("resolving", "bwk")])

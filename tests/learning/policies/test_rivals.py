@@ -11,13 +11,7 @@ from learning.evaluation import evaluate, everywhere
 from learning.policies.oort import OortLike
 from learning.policies.pacing import RefusalPacing
 from learning.policies.ucb import BudgetedUCB, features
-from support.feedback import feedback_on
-
-
-def offer(clients, payments=None):
-    clients = np.array(clients, dtype=np.int64)
-    return Offer(clients, np.ones(len(clients)) if payments is None else np.array(payments))
-
+from support.feedback import feedback_on, offer_to
 
 # ---- bandit
 
@@ -34,7 +28,7 @@ def test_the_bandit_s_bounds_by_hand(make_context, make_observation):
     seen = make_observation([[2.0, 2.0, 2.0]], accuracy=0.0)
     bandit.act(seen)
     accuracy = 1 - np.exp(-0.3)  # progress y = 0.3
-    bandit.learn(seen, offer([0, 1, 2]), feedback_on(offer([0, 1, 2]), [True, False, True], accuracy=accuracy))
+    bandit.learn(seen, offer_to([0, 1, 2]), feedback_on(offer_to([0, 1, 2]), [True, False, True], accuracy=accuracy))
     # Width: sqrt of x V^-1 V~ V^-1 x with V~ = V after a single round, so sqrt(1 / 5); noise sqrt(y^2) = 0.3.
     expected = 2 * 0.3 / 5 + 0.5 * 0.3 * np.sqrt(1 / 5)
     np.testing.assert_allclose(bandit._bounds(features(seen)), [expected] * 3)
@@ -69,7 +63,9 @@ def test_the_bandit_forgets(make_context, make_observation):
             for client, progress in ((good, 0.1), (1 - good, 0.0)):
                 seen = make_observation([[2.0, 2.0]], [0.2, 0.8], accuracy=1 - np.exp(error))
                 error -= progress
-                bandit.learn(seen, offer([client]), feedback_on(offer([client]), [True], accuracy=1 - np.exp(error)))
+                bandit.learn(
+                    seen, offer_to([client]), feedback_on(offer_to([client]), [True], accuracy=1 - np.exp(error))
+                )
         low, high = bandit._bounds(features(seen))
         return high - low
 
@@ -108,7 +104,7 @@ def test_oort_s_utility_by_hand(make_context):
 def test_oort_prefers_loss_times_bid_once_all_are_known(make_context, make_observation):
     oort = OortLike(make_context())
     seen = make_observation([[2.0, 2.0, 2.0]], budget=6.0)
-    oort.learn(seen, offer([0, 1, 2]), feedback_on(offer([0, 1, 2]), [True] * 3, losses=[0.5, 3.0, 1.0]))
+    oort.learn(seen, offer_to([0, 1, 2]), feedback_on(offer_to([0, 1, 2]), [True] * 3, losses=[0.5, 3.0, 1.0]))
     made = oort.act(replace(seen, budget=4.0, round=2))
     assert made.clients.tolist() == [1, 2]
     dear = oort.act(make_observation([[9.0, 1.0, 1.0]], budget=9.0, round_=2))  # 0.5 * 9 beats 3.0 * 1
@@ -118,7 +114,7 @@ def test_oort_prefers_loss_times_bid_once_all_are_known(make_context, make_obser
 def test_oort_explores_with_a_falling_share_of_the_budget(make_context, make_observation):
     oort = OortLike(make_context(4), exploration=0.5)
     seen = make_observation([[1.0] * 4], budget=2.0)
-    oort.learn(seen, offer([0, 1]), feedback_on(offer([0, 1]), [True, True], losses=[1.0, 2.0]))
+    oort.learn(seen, offer_to([0, 1]), feedback_on(offer_to([0, 1]), [True, True], losses=[1.0, 2.0]))
     made = oort.act(seen)
     assert len(set(made.clients.tolist()) & {2, 3}) == 1  # half the budget for one of the unknown
     assert 1 in made.clients
@@ -130,7 +126,7 @@ def test_oort_explores_with_a_falling_share_of_the_budget(make_context, make_obs
 
 def test_refused_clients_stay_unknown_to_oort(make_context, make_observation):
     oort = OortLike(make_context())
-    oort.learn(make_observation([[1.0] * 3]), offer([0, 2]), feedback_on(offer([0, 2]), [False, True]))
+    oort.learn(make_observation([[1.0] * 3]), offer_to([0, 2]), feedback_on(offer_to([0, 2]), [False, True]))
     assert np.isnan(oort._losses).tolist() == [True, True, False]
     assert oort._served.tolist() == [0, 0, 1]
 
@@ -148,7 +144,7 @@ def test_pacing_follows_the_refusals(make_context, make_observation):
     seen = make_observation([[2.0] * 3])
     markups = []
     for served in ([True, False], [False, False], [True, True], [False, False], [True] * 2):
-        pacing.learn(seen, offer([0, 1]), feedback_on(offer([0, 1]), served))
+        pacing.learn(seen, offer_to([0, 1]), feedback_on(offer_to([0, 1]), served))
         markups.append(pacing.markup)
     # + 0.2 * (1/2 - 0.1); + 0.2 * 0.9; - 0.02; up against the limit; - 0.02
     assert markups == pytest.approx([0.08, 0.26, 0.24, 0.3, 0.28])
@@ -157,9 +153,9 @@ def test_pacing_follows_the_refusals(make_context, make_observation):
 def test_pacing_does_not_pay_more_for_clients_that_left(make_context, make_observation):
     pacing = RefusalPacing(make_context(), rate=0.2, tolerance=0.1)
     seen = make_observation([[2.0] * 3])
-    pacing.learn(seen, offer([0, 1]), feedback_on(offer([0, 1]), [False, False], dropped=[True, True]))
+    pacing.learn(seen, offer_to([0, 1]), feedback_on(offer_to([0, 1]), [False, False], dropped=[True, True]))
     assert pacing.markup == 0
-    pacing.learn(seen, offer([0, 1]), feedback_on(offer([0, 1]), [False, False], dropped=[True, False]))
+    pacing.learn(seen, offer_to([0, 1]), feedback_on(offer_to([0, 1]), [False, False], dropped=[True, False]))
     assert pacing.markup == pytest.approx(0.2 * (1 / 2 - 0.1))
 
 
@@ -174,7 +170,7 @@ def test_pacing_stays_at_the_bid_where_nobody_competes_and_clients_leave(make_ma
 def test_pacing_never_goes_below_the_bid_and_learns_nothing_from_silence(make_context, make_observation):
     pacing = RefusalPacing(make_context())
     seen = make_observation([[2.0] * 3])
-    pacing.learn(seen, offer([0]), feedback_on(offer([0]), [True]))
+    pacing.learn(seen, offer_to([0]), feedback_on(offer_to([0]), [True]))
     assert pacing.markup == 0
     pacing.markup = 0.4
     pacing.learn(seen, Offer.none(), feedback_on(Offer.none(), []))

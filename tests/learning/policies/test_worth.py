@@ -6,13 +6,14 @@ import pytest
 
 from flmarket.core.plugin_options import OptionsError
 from learning.policy import POLICIES, DataRanges
+from support.feedback import by_client
 
 
 @pytest.mark.parametrize("bids", [[4, 2, 6], [2, 2.9, 8]])
 def test_it_offers_money_in_proportion_to_quality_whatever_clients_ask(observe, context, bids) -> None:
     """Half-way cost 4, half-way DQI .5: at a markup of 1.5, a DQI of 1 is worth 12."""
     offer = POLICIES.create("worth", context).act(observe(bids, [0.5, 0.25, 0.75], budget=100))
-    assert dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True)) == {0: 6.0, 1: 3.0, 2: 9.0}
+    assert by_client(offer) == {0: 6.0, 1: 3.0, 2: 9.0}
 
 
 def test_it_does_not_want_clients_that_ask_for_more_than_they_are_worth(observe, context) -> None:

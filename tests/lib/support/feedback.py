@@ -1,10 +1,20 @@
-"""The feedback that a service gets after a round."""
+"""Offers as tests make and read them, and the feedback that a service gets after a round."""
 
 from collections.abc import Sequence
 
 import numpy as np
 
 from des.observation import Feedback, Offer, Status
+
+
+def offer_to(clients: Sequence[int], payments: float | Sequence[float] = 1.0) -> Offer:
+    """Offer clients payments of their own, or all the same."""
+    return Offer(np.array(clients, dtype=np.int64), np.broadcast_to(np.float64(payments), len(clients)))
+
+
+def by_client(offer: Offer) -> dict[int, float]:
+    """Return what each client is offered, in the order of choice."""
+    return dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
 
 
 def feedback_on(
