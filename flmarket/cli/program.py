@@ -22,7 +22,6 @@ from flmarket.core.installation import require_one_place, version
 from flmarket.core.text import counted, printable_lines
 from flmarket.core.tracking import shown
 from scenarios.builtin import builtin_names
-from scenarios.running.run_options import RunOptions
 
 UsageError: Any = typer.BadParameter.__bases__[0]
 """The exceptions that Typer raises for arguments that it cannot parse; newer versions have a copy of Click's."""
@@ -184,6 +183,7 @@ def _given(arguments: Sequence[str]) -> Sequence[str]:
 def _no_runs(command: str) -> str:
     """Return what a command that was given no runs wants, and the runs that are there."""
     from scenarios.logs.finding import find_runs
+    from scenarios.running.run_options import RunOptions
 
     out = Path(RunOptions.out)
     count = len(find_runs([out]).ended) if out.is_dir() else 0

@@ -1,7 +1,6 @@
 """Errors in the code of plug-ins: what was raised, and the file and line of the user's own code that it comes from."""
 
 import inspect
-import json
 import sysconfig
 import traceback
 from collections.abc import Callable, Iterator, Mapping
@@ -69,6 +68,8 @@ def method(of: object, name: str) -> str:
 
 def plugin_state(plugin: Any, kind: str, error: type[RunError]) -> dict[str, Any]:
     """Return what a plug-in's mechanism or behaviour has noted (``state()``), as a checkpoint stores it."""
+    import json  # which takes its time at every start of the command line
+
     state = plugin.state()
     try:
         stored: object = json.loads(json.dumps(state, allow_nan=False))
