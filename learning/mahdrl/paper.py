@@ -308,7 +308,7 @@ class PaperLearner(Learner):
         agents = [self.services.index(name) for name in observations]
         explores = epsilon > 0
         with torch.no_grad():
-            # Line 8. The actor's output is a markup in [0, 1] (Networks.markup); xi must not leave that.
+            # Line 8. The actor's output is a markup in [0, 1] (ActorCritic.markup); xi must not leave that.
             weights = self.weights.of(agents)
             encoded = np.stack([self.networks.encode(observation) for observation in observations.values()])
             states = torch.from_numpy(encoded)[:, None]

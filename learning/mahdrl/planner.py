@@ -49,7 +49,7 @@ class CountValue:
 
 def price_levels(
     observation: Observation,
-    rivals: FloatArray,  # [R, C], see ``market_model.Rivals.bids``
+    rivals: FloatArray,  # [R, C], see ``market_model.ActiveRivals.bids``
 ) -> FloatArray:
     """Return [C, L] prices worth considering for each client, from its bid upwards, money with six decimals.
 
