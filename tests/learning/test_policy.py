@@ -9,7 +9,6 @@ from textwrap import dedent
 import pytest
 
 from des.observation import Observation, Offer
-from flmarket.core.errors import InputError
 from flmarket.core.plugin_options import OptionsError
 from flmarket.core.plugins import ListedPlugin, PluginError, UnknownPluginError
 from learning.policies.hqfa import HighQualityFirst
@@ -28,8 +27,6 @@ def acme(install_package: Callable[..., None]) -> None:
 
             def __init__(self, context, *, markup=0.1):
                 super().__init__(context)
-                if markup < 0:
-                    raise ValueError("markup must not be negative")
                 self.markup = markup
 
             def act(self, observation):
@@ -92,38 +89,22 @@ def test_what_is_not_a_policy_is_refused(context) -> None:
         POLICIES.create("broken", context)
 
 
-@pytest.mark.parametrize(
-    ("asked", "hint"),
-    [
-        ("hqf", "did you mean 'hqfa'?"),
-        ("rand", "did you mean 'random'?"),
-        ("zzz", f"choose from {', '.join(POLICIES.builtin)}"),
-    ],
-)
-def test_an_unknown_policy_and_the_nearest_name(asked: str, hint: str) -> None:
+def test_an_unknown_policy_and_the_nearest_name() -> None:
+    """As any plug-in's (tests/flmarket/core/test_plugins.py); another process hands the error over in one piece."""
     with pytest.raises(UnknownPluginError) as caught:
-        POLICIES.load(asked)
-    message = str(caught.value)
-    assert message == f"unknown policy {asked!r}; {hint} (for one of your own, load its plug-in file)"
-    assert isinstance(caught.value, InputError)
-    assert str(pickle.loads(pickle.dumps(caught.value))) == message  # noqa: S301 - our own bytes
+        POLICIES.load("hqf")
+    message = "unknown policy 'hqf'; did you mean 'hqfa'? (for one of your own, load its plug-in file)"
+    assert str(caught.value) == str(pickle.loads(pickle.dumps(caught.value))) == message  # noqa: S301 - our own bytes
 
 
-@pytest.mark.usefixtures("acme")
 @pytest.mark.parametrize(
-    ("name", "options", "said"),
-    [
-        ("lcfa", {"markup": 1}, " takes no option 'markup'; it has none"),
-        ("lcfa", {"checkpoint": "x"}, " takes no checkpoint"),
-        ("generous", {"mark": 1}, " takes no option 'mark'; did you mean 'markup'?"),
-        ("generous", {"zeal": 1}, " takes no option 'zeal'; choose from markup"),
-        ("generous", {"markup": -1}, ": markup must not be negative"),
-    ],
+    ("options", "said"),
+    [({"markup": 1}, " takes no option 'markup'; it has none"), ({"checkpoint": "x"}, " takes no checkpoint")],
 )
-def test_options_a_policy_does_not_take(context, name: str, options: dict[str, int], said: str) -> None:
+def test_options_a_policy_does_not_take(context, options: dict[str, object], said: str) -> None:
     with pytest.raises(OptionsError) as caught:
-        POLICIES.create(name, context, **options)
-    assert str(caught.value).startswith(f"policy {name!r} of service 'own'{said}")
+        POLICIES.create("lcfa", context, **options)
+    assert str(caught.value).startswith(f"policy 'lcfa' of service 'own'{said}")
 
 
 def test_a_policy_need_only_act(observe, context) -> None:
