@@ -157,41 +157,41 @@ _OWN = {"plug-in": "a plug-in", "file": "your own"}
 
 def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
     """Return the notes on a batch of these scenarios, which have no sweep, each once."""
-    found = []
+    texts = []
     for backend in dict.fromkeys(map(backend_of, scenarios)):
         if backend.remark:
-            found.append(backend.remark)
+            texts.append(backend.remark)
     published = [scenario for scenario in scenarios if scenario.dqi == "published"]
     if published:
-        found.append(
+        texts.append(
             'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
         )
     for name in sorted({name for scenario in published for name in datasets_of(scenario)}):
         if info(name).source in _OWN:
-            found.append(
+            texts.append(
                 f"data set {name!r} has the DQI of parameters that were measured on EMNIST; `flmarket calibrate dqi "
                 'SCENARIO` measures its own, for dqi = "fitted"'
             )
     for name in sorted({name for scenario in scenarios for name in images_of(scenario)} - DRAWN.keys()):
         dataset = shelf.get(name)
         if (what := _OWN.get(dataset.info.source)) is not None:
-            found.append(f"data set {name!r} is {what}: meta.json holds its digests; publish them with any result")
+            texts.append(f"data set {name!r} is {what}: meta.json holds its digests; publish them with any result")
         elif not dataset.official:
-            found.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
-    found += dict.fromkeys(problem for scenario in scenarios for problem in _unaffordable(scenario))
-    found += dict.fromkeys(
+            texts.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
+    texts += dict.fromkeys(problem for scenario in scenarios for problem in _unaffordable(scenario))
+    texts += dict.fromkeys(
         f"{scenario.name}: {counted(len(none), 'client')} without an image: offline in all rounds"
         for scenario in scenarios
         if (none := without_images(scenario))
     )
-    found += [
+    texts += [
         f"data set {chosen.dataset!r} is trained as its fits were measured, where the scenario leaves it open: "
         f"{chosen.regime}"
         for chosen in regimes_of(scenarios)
         if chosen.departs
     ]
     obstacles = {problem for scenario in scenarios for problem in _obstacles(scenario)}
-    return found + [
+    return texts + [
         f"{problem}; training takes the reference path, which is about ten times slower (docs/performance.md)"
         for problem in sorted(obstacles)
     ]

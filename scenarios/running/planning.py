@@ -34,19 +34,19 @@ def expand(policies: Sequence[str], scenarios: Sequence[Scenario], shelf: Shelf)
     Raises:
         InputError: none can.
     """
-    found = [name for name in policies if name != ALL]
+    playing = [name for name in policies if name != ALL]
     notes: list[str] = []
-    if len(found) == len(policies):
-        return found, notes
+    if len(playing) == len(policies):
+        return playing, notes
     for name in POLICIES.names():
-        obstacle = next((it for scenario in scenarios for it in _obstacles(scenario, name, shelf)), None)
+        obstacle = next((text for scenario in scenarios for text in _obstacles(scenario, name, shelf)), None)
         if obstacle is None:
-            found.append(name)
+            playing.append(name)
         else:
             notes.append(f"policy {name} is left out: {obstacle}")
-    if not found:
+    if not playing:
         raise InputError(f"no policy can play here; {notes[0]}")
-    return found, notes
+    return playing, notes
 
 
 def _obstacles(scenario: Scenario, policy: str, shelf: Shelf) -> Iterator[str]:
@@ -91,7 +91,7 @@ def plan(
     if not scenarios:
         raise InputError("no scenario is given; name at least one")
     runs: dict[Path, Run] = {}
-    again: dict[str, None] = {}
+    repeated: dict[str, None] = {}
     for scenario in scenarios:
         seated = {it: points(with_policy(scenario, it)) for it in policies if it != AS_CONFIGURED}
         for place_in_sweep, point in enumerate(points(scenario)):
@@ -108,9 +108,9 @@ def plan(
                     place = RunDirectory.place(out, scenario.name, hash8, label, seed)
                     run = Run(chosen, label, seed, place, hash8, point.values, place_in_sweep, None, inputs, text)
                     if runs.setdefault(place.path, run) is not run:
-                        again[run.label] = None
-    if again:
-        note(f"named more than once, and played once: {', '.join(again)}")
+                        repeated[run.label] = None
+    if repeated:
+        note(f"named more than once, and played once: {', '.join(repeated)}")
     return _with_names(list(runs.values()))
 
 
