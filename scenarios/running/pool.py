@@ -5,6 +5,7 @@ A run has its process to itself while it lasts, and no other run shares its memo
 does one whose policy does not return in time. How far runs are is read from their files.
 """
 
+from collections import deque
 from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -90,8 +91,11 @@ class Pool(Processes[_Playing | None]):
         callback: Callback,  # told of each
     ) -> Generator[Outcome, None, None]:
         """Yield each run that is over, and what it failed with."""
-        for heard in self.work(runs, self._begin):
-            if heard is None:
+        waiting = deque(runs)
+        while waiting or self.busy:
+            while waiting and self.free:
+                self._start(waiting.popleft())
+            if (heard := self.next()) is None:
                 for playing in self.busy.values():
                     if playing:
                         playing.look(callback)
@@ -122,7 +126,7 @@ class Pool(Processes[_Playing | None]):
             callback.end(run, error)
             yield run, error
 
-    def _begin(self, run: Run) -> None:
+    def _start(self, run: Run) -> None:
         options = self._options
         asked = order(run, workers=options.threads, fresh=options.again, decision_timeout=options.decision_timeout)
         self.start(_Playing(run), "play", **asked)
@@ -151,13 +155,13 @@ def as_they_end(
     if jobs == 1 and not packages:
         yield from enumerate(map(task, items))
         return
-
-    def begin(place: int) -> None:
-        processes.start(place, "call", task=pickled((task, items[place])), plugins=packages)
-
+    waiting = deque(enumerate(items))
     with Processes[int](jobs, quiet=False) as processes:
-        for heard in processes.work(range(len(items)), begin):
-            if heard is None:
+        while waiting or processes.busy:
+            while waiting and processes.free:
+                place, item = waiting.popleft()
+                processes.start(place, "call", task=pickled((task, item)), plugins=packages)
+            if (heard := processes.next()) is None:
                 continue
             process, message = heard
             if message is None:

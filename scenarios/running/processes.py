@@ -13,8 +13,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import IO, Any, Generic, Self, TypeVar
@@ -41,11 +40,7 @@ Message = dict[str, Any]
 Messages = queue.SimpleQueue[tuple["Process", Message | None]]
 """A message of a process. None says that one is gone."""
 
-Heard = tuple["Process", Message | None] | None
-"""One of ``Messages``; None alone says that a moment has passed without any."""
-
 Job = TypeVar("Job")
-Item = TypeVar("Item")
 
 
 class Process:
@@ -211,6 +206,10 @@ class Processes(Generic[Job]):
         for process in self._alive:
             process.stop()
 
+    @property
+    def free(self) -> bool:
+        return len(self.busy) < self._most
+
     def add(self, process: Process) -> Process:
         """Add a process that has been started already."""
         process.listen(self._messages)
@@ -227,15 +226,7 @@ class Processes(Generic[Job]):
         process.send(do, **what)
         return process
 
-    def work(self, items: Iterable[Item], begin: Callable[[Item], object]) -> Iterator[Heard]:
-        """Begin with each item when a process is free, and yield what ``next`` returns, until all are over."""
-        waiting = deque(items)
-        while waiting or self.busy:
-            while waiting and len(self.busy) < self._most:
-                begin(waiting.popleft())
-            yield self.next()
-
-    def next(self) -> Heard:
+    def next(self) -> tuple[Process, Message | None] | None:
         """Return what a busy process has sent, or one that is gone, with None; None says that a moment has passed."""
         # Not only while there is no message: other processes may send thousands in a second.
         if (now := time.monotonic()) - self._looked >= TICK:
