@@ -77,7 +77,6 @@ OWN = """import os
 import time
 from pathlib import Path
 import flmarket
-from support import shell
 from learning.policies.lcfa import LowCostFirst
 
 

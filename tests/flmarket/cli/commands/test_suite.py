@@ -19,7 +19,6 @@ MINE = ("suite", "--plugin", "mine.py", "big-spender")
 
 BIG_SPENDER = """\
 import flmarket
-from support import shell
 
 
 @flmarket.policy("big-spender")
