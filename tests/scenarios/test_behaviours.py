@@ -18,6 +18,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 from support.runs import edit, rounds_text
+from support.scenarios import problems
 from support.shell import flmarket
 from support.worlds import BEHAVIOURS as OWN
 from support.worlds import SURROGATE, behaving
@@ -65,10 +66,8 @@ def test_truthful_clients_are_the_default_and_leave_the_hash_as_it_is(two_servic
 def test_bad_options_are_one_line_with_their_place(
     two_services: str, table: list[str], line: int, problem: str
 ) -> None:
-    with pytest.raises(ScenarioError) as error:
-        parse("\n".join([two_services, "[clients.behaviour]", *table]), "f")
-    [found] = error.value.problems
-    assert str(found).startswith(f"f:{len(two_services.splitlines()) + 1 + line}: clients.behaviour.{problem}")
+    [found] = problems("\n".join([two_services, "[clients.behaviour]", *table]))
+    assert found.startswith(f"f:{len(two_services.splitlines()) + 1 + line}: clients.behaviour.{problem}")
 
 
 @pytest.mark.parametrize("kind", OWN)

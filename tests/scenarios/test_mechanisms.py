@@ -7,9 +7,9 @@ import pytest
 
 from des.allocation import allocate
 from des.mechanism import MECHANISMS, Clearing, Mechanism
-from scenarios.file.problems import ScenarioError
 from scenarios.loader import dumps, load, parse
 from support.runs import played
+from support.scenarios import problems
 
 
 class Discount(Mechanism):
@@ -57,10 +57,8 @@ def test_a_mechanism_of_another_name_is_written_down(two_services: str, discount
 def test_a_mistake_is_one_problem_at_its_line(
     two_services: str, discount: str, table: list[str], line: int, problem: str
 ) -> None:
-    with pytest.raises(ScenarioError) as error:
-        parse("\n".join([two_services, "[market]", *table]), "mine.toml")
-    [found] = error.value.problems
-    assert str(found).startswith(f"mine.toml:{len(two_services.splitlines()) + line}: market.{problem}")
+    [found] = problems("\n".join([two_services, "[market]", *table]))
+    assert found.startswith(f"f:{len(two_services.splitlines()) + line}: market.{problem}")
 
 
 def test_a_run_with_another_mechanism_pays_its_prices(tmp_path: Path, discount: str) -> None:

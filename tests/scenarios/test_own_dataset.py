@@ -14,13 +14,14 @@ from fl.training.regime import Regime
 from fl.training.trainers import Engine
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
-from scenarios.loader import ScenarioError, load, parse
+from scenarios.loader import load, parse
 from scenarios.running.batch import notes, run_all
 from scenarios.running.batch_run import Run
 from scenarios.running.planning import plan
 from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 from support.observers import Strict
+from support.scenarios import problems
 
 SCENARIO = """\
 name = "lamps"
@@ -112,30 +113,24 @@ def test_runs_on_other_images_of_the_same_name_go_into_another_folder(tmp_path: 
     assert before.digest != after.digest
 
 
-def problems(*overrides: str) -> list[str]:
-    with pytest.raises(ScenarioError) as caught:
-        parse(SCENARIO, "lamps.toml", overrides)
-    return [str(problem) for problem in caught.value.problems]
-
-
 def test_a_data_set_that_cannot_be_loaded_is_a_problem_of_the_services_that_name_it() -> None:
     def broken() -> Any:
         raise FileNotFoundError(2, "No such file or directory", "lamps.npz")
 
     dataset("lamps")(broken)
     line = inspect.getsourcelines(broken)[1]
-    assert problems() == [
-        f"lamps.toml:18: services.alpha.dataset: data set 'lamps' ({__file__}:{line}): raised FileNotFoundError: "
+    assert problems(SCENARIO) == [
+        f"f:18: services.alpha.dataset: data set 'lamps' ({__file__}:{line}): raised FileNotFoundError: "
         f"[Errno 2] No such file or directory: 'lamps.npz' ({__file__}:{line + 1}, in broken)"
     ]
 
 
 def test_too_few_images_are_a_problem_of_the_clients() -> None:
     dataset("lamps")(lambda: (*lamps(30), *lamps(90)))
-    assert problems() == [
-        "lamps.toml:8: clients.data_size: 20 images at EMD 0.6 can need 12 of one of the 3 labels; the rarest label of "
+    assert problems(SCENARIO) == [
+        "f:8: clients.data_size: 20 images at EMD 0.6 can need 12 of one of the 3 labels; the rarest label of "
         "lamps has 10, of which training.validation = 0.1 leaves 9",
-        "lamps.toml:8: clients.data_size: 40 images are more than the 30 training images of lamps",
+        "f:8: clients.data_size: 40 images are more than the 30 training images of lamps",
     ]
 
 

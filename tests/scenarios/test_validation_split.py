@@ -10,7 +10,6 @@ from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_tables import introduction
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
-from flmarket.core.errors import InputError
 from scenarios.build import Shelf, build_federation
 from scenarios.loader import builtin_names, dumps, load, parse, settled
 from scenarios.logs.columns import ROUNDS
@@ -18,6 +17,7 @@ from scenarios.logs.reading import LoggedRound
 from scenarios.running.batch_run import Run
 from scenarios.running.runner import execute
 from support.runs import planned, reseal, rounds_text
+from support.scenarios import problems
 
 Play = Callable[..., Run]
 LEARNS = ("rounds=6", "services.beta.target_accuracy=0.5", "training.model=mlp", "training.local_epochs=2")
@@ -130,18 +130,16 @@ def test_images_that_are_held_out_do_not_supply_clients(two_services: str) -> No
     """300 images at EMD 0.6 can need 120 of a label; 139 are there, and less than 120 after a fifth is held out."""
     changes = ["clients.data_size=[300]", "clients.emd=[0.6]"]
     parse(two_services, overrides=changes)
-    with pytest.raises(InputError) as error:
-        parse(two_services, "f", overrides=[*changes, "training.validation=0.2"])
-    assert str(error.value).endswith(
+    [problem] = problems(two_services, *changes, "training.validation=0.2")
+    assert problem.endswith(
         "300 images at EMD 0.6 can need 120 of one of the 10 labels; "
         "the rarest label of digits has 139, of which training.validation = 0.2 leaves 111"
     )
 
 
 def test_a_split_of_less_than_one_image_is_refused(two_services: str) -> None:
-    with pytest.raises(InputError) as error:
-        parse(two_services, "f", overrides=["training.validation=0.0001"])
-    assert str(error.value).endswith(
+    [problem] = problems(two_services, "training.validation=0.0001")
+    assert problem.endswith(
         "0.0001 of the 1,438 training images of digits is not one image; set a larger share, or 0 "
         "to measure accuracy on the test images"
     )

@@ -3,6 +3,10 @@
 ``TWO_SERVICES`` on the surrogate, six clients, eight rounds, lacks a name.
 """
 
+import pytest
+
+from scenarios.loader import ScenarioError, parse
+
 SMALL = """\
 name = "small"
 rounds = 2
@@ -63,3 +67,10 @@ policy = "{policy}"
 """
         for name, budget, policy in (("alpha", 9, alpha), ("beta", 8, beta), ("gamma", 12, gamma))
     )
+
+
+def problems(text: str, *overrides: str) -> list[str]:
+    """Return what is wrong with a scenario, which stands in the file ``f``."""
+    with pytest.raises(ScenarioError) as caught:
+        parse(text, "f", overrides)
+    return [str(problem) for problem in caught.value.problems]

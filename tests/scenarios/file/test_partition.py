@@ -12,12 +12,13 @@ from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.file.client_files import partition_of
-from scenarios.loader import ScenarioError, digest, load, parse, with_values
+from scenarios.loader import digest, load, parse, with_values
 from scenarios.running.batch import notes, run_all
 from scenarios.running.planning import plan
 from scenarios.running.run_options import RunOptions
 from support.observers import Observer
 from support.runs import planned, played, table
+from support.scenarios import problems
 from support.shell import flmarket
 
 TEXT = """
@@ -49,12 +50,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def text_with(partition: str, *, more: str = "") -> str:
     return TEXT.replace("PARTITION", partition).replace("cores = 1", f"cores = 1{more}")
-
-
-def problems(text: str) -> list[str]:
-    with pytest.raises(ScenarioError) as error:
-        parse(text, "f")
-    return [str(problem) for problem in error.value.problems]
 
 
 @pytest.mark.parametrize(

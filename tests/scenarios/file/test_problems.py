@@ -2,7 +2,8 @@
 
 import pytest
 
-from scenarios.loader import ScenarioError, parse
+from scenarios.loader import parse
+from support.scenarios import problems
 
 OWN = " (for one of your own, load its plug-in file)"
 TOP = "name, description, rounds, dqi, clients, data, market, training, timeline, services, sweep, runs, interventions"
@@ -94,12 +95,6 @@ BAD = [
     ("lists without end", "rounds = 5", "rounds = " + "[" * 500 + "]" * 500, [
         "f: is not valid TOML: maximum recursion depth exceeded"]),
 ]  # fmt: skip
-
-
-def problems(text: str) -> list[str]:
-    with pytest.raises(ScenarioError) as caught:
-        parse(text, "f")
-    return str(caught.value).splitlines()
 
 
 @pytest.mark.parametrize(("good", "bad", "expected"), [case[1:] for case in BAD], ids=[case[0] for case in BAD])

@@ -9,10 +9,10 @@ from fl.backends import BACKENDS
 from fl.data.registry import DATASETS
 from fl.surrogate.fitted import Fit, add, dqi_fit, shipped_regime
 from fl.training.regime import Regime
-from scenarios.file.problems import ScenarioError
 from scenarios.file.regimes import KEYS
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest, dumps, load, parse, points, regimes_of, settled
+from support.scenarios import problems
 
 SMALLEST = """\
 name = "smallest"
@@ -152,10 +152,9 @@ def test_another_regime_is_another_hash() -> None:
 
 
 def test_a_surrogate_in_a_regime_without_a_curve_is_refused() -> None:
-    with pytest.raises(ScenarioError) as caught:
-        parse(SMALLEST, overrides=["training.backend=surrogate", "training.learning_rate=0.05"])
-    assert str(caught.value) == (
-        "scenario:13: services.alpha.dataset: data set 'mnist' has no surrogate fit for cnn, local_epochs 1, "
+    [problem] = problems(SMALLEST, "training.backend=surrogate", "training.learning_rate=0.05")
+    assert problem == (
+        "f:13: services.alpha.dataset: data set 'mnist' has no surrogate fit for cnn, local_epochs 1, "
         "batch_size 10, learning_rate 0.05, momentum 0 (it has one for cnn, local_epochs 1, batch_size 10, "
         "learning_rate 0.04, momentum 0); make one with flmarket calibrate surrogate SCENARIO, or choose another "
         "training.backend"

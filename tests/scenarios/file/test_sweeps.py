@@ -4,12 +4,7 @@ import pytest
 
 from scenarios.file.schema import Scenario
 from scenarios.loader import ScenarioError, dumps, load, parse, points, with_policy, with_values
-
-
-def problems(text: str, *overrides: str) -> list[str]:
-    with pytest.raises(ScenarioError) as caught:
-        parse(text, "f", overrides)
-    return str(caught.value).splitlines()
+from support.scenarios import problems
 
 
 @pytest.fixture
