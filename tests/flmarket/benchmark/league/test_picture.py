@@ -3,13 +3,11 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from flmarket.analysis.figures.drawing import FORMATS, images, save
 from flmarket.benchmark.league.league import Cell, League, Standing
 from flmarket.benchmark.league.ratings import Rating
 from flmarket.benchmark.league.report import gains_table, picture
@@ -152,9 +150,3 @@ def test_all_of_it_is_inside_the_picture(order: Sequence[str], make_standing: Ma
         assert box.y1 <= inside.y1
     left, right = board.transData.transform([(0, 0), (1, 0)])[:, 0]
     assert max(it.get_window_extent().width for it in board.texts) < right - left  # no number runs into the next cell
-
-
-def test_the_same_standing_gives_the_same_bytes_in_every_format(make_standing: MakeStanding, tmp_path: Path) -> None:
-    paths = save([picture(make_standing())], tmp_path)
-    assert [path.name for path in paths] == [f"paper-cross-play.{suffix}" for suffix in ("svg", "png", "pdf")]
-    assert [path.read_bytes() for path in paths] == images(picture(make_standing()), FORMATS)
