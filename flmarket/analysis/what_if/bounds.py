@@ -21,9 +21,8 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.analysis.results.measures import MEASURES, Measure, averaged, of_market
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.what_if.explain import best_set
 from flmarket.analysis.what_if.joint_bound import Bound, joint_bound
-from flmarket.analysis.what_if.possible import MOST_CLIENTS, worth
+from flmarket.analysis.what_if.possible import MOST_CLIENTS, best_set, worth
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from scenarios.file.interventions import mechanisms_over_time

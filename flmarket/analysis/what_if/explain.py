@@ -9,16 +9,14 @@ from typing import Any
 
 import pandas as pd
 
-from des.clients.population import Qualities
 from des.log_records import Outcome
 from des.money import MICRO, Micro
 from des.money import text as money
 from des.observation import Status
 from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.what_if.agent_view import looked_at
-from flmarket.analysis.what_if.possible import Possible, possible, under_changes, worth
+from flmarket.analysis.what_if.possible import Possible, best_set, under_changes, worth
 from flmarket.analysis.what_if.reasons import holders, not_served
 from flmarket.core.errors import InputError
 from flmarket.core.names import unknown
@@ -97,35 +95,3 @@ class Explanation:
         table["in_best_set"] = None if best is None else table.index.isin(best.clients).astype(int)
         table["why"] = pd.Series({row.client: self.why(row) for row in self._own.itertuples()}, dtype=str)
         return table.fillna({"why": "not wanted"}).reset_index()
-
-
-def best_set(
-    logs: Logs,
-    number: int,
-    world: Qualities,  # of the round
-    service: str,
-    *,
-    budget: Micro = 0,  # how much more money than it had, micro-units
-    cores: int = 0,  # how many more cores than each client had
-    without: str | None = None,  # a rival that makes no offers
-) -> Possible:
-    """Return the best set that a service could have had in a round, its rivals' offers being what they were."""
-    now, m = logs.conditions(number), logs.places[service]
-    return possible(
-        world.bid[m],
-        world.dqi[m],
-        _offers_by(logs.rows["offers"].where(logs.span_of(number)), service, without),
-        cores=now.cores + cores,
-        budget=now.budgets[service] + budget,
-        offline=now.offline,
-    )
-
-
-def _offers_by(offers: Rows, *without: str | None) -> list[list[tuple[int, Micro]]]:
-    """Return the clients and the payments that services offered in a round, but for some services."""
-    by_service: dict[str, list[tuple[int, Micro]]] = {}
-    columns = (offers[name].tolist() for name in ("service", "client", "payment"))
-    for service, client, payment in zip(*columns, strict=True):
-        if service not in without:
-            by_service.setdefault(service, []).append((client, payment))
-    return list(by_service.values())

@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import fsum
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -17,6 +18,11 @@ from des.observation import Offer
 from fl.arrays import FloatArray, IntArray
 from learning.client_selection.knapsack import knapsack
 from learning.policies.oracle import critical_prices
+
+if TYPE_CHECKING:  # screens work out what was possible without a run's logs
+    from des.clients.population import Qualities
+    from flmarket.analysis.verification.evidence import Logs
+    from flmarket.analysis.verification.findings import Rows
 
 MOST_CLIENTS = 400
 """Beyond which it takes too long to be worked out for many rounds: where every client asks another price, the time of a
@@ -59,7 +65,7 @@ def prices_of(
 def under_changes(best: Callable[..., Possible], rivals: Iterable[str]) -> dict[str, Possible]:
     """Return the best that a service could have had with one thing changed, by what that is.
 
-    ``best`` takes ``budget``, ``cores`` and ``without`` (``explain.best_set``). A rival's absence is left out where it
+    ``best`` takes ``budget``, ``cores`` and ``without`` (``best_set``). A rival's absence is left out where it
     would have bought nothing.
     """
     now = best()
@@ -87,6 +93,38 @@ def possible(
     values[list(offline)] = 0.0
     chosen = _best(prices.tobytes(), values.tobytes(), budget)
     return Possible(chosen, prices, float(values[chosen].sum()))
+
+
+def best_set(
+    logs: "Logs",
+    number: int,
+    world: "Qualities",  # of the round
+    service: str,
+    *,
+    budget: Micro = 0,  # how much more money than it had, micro-units
+    cores: int = 0,  # how many more cores than each client had
+    without: str | None = None,  # a rival that makes no offers
+) -> Possible:
+    """Return the best set that a service could have had in a round, its rivals' offers being what they were."""
+    now, m = logs.conditions(number), logs.places[service]
+    return possible(
+        world.bid[m],
+        world.dqi[m],
+        _offers_by(logs.rows["offers"].where(logs.span_of(number)), service, without),
+        cores=now.cores + cores,
+        budget=now.budgets[service] + budget,
+        offline=now.offline,
+    )
+
+
+def _offers_by(offers: "Rows", *without: str | None) -> list[list[tuple[int, Micro]]]:
+    """Return the clients and the payments that services offered in a round, but for some services."""
+    by_service: dict[str, list[tuple[int, Micro]]] = {}
+    columns = (offers[name].tolist() for name in ("service", "client", "payment"))
+    for service, client, payment in zip(*columns, strict=True):
+        if service not in without:
+            by_service.setdefault(service, []).append((client, payment))
+    return list(by_service.values())
 
 
 # In a large market few rivals matter, so that what could be had without each of them is the same thing again and again.

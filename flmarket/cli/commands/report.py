@@ -96,7 +96,7 @@ def report(
         note(f"left out: {counted(left, 'fork')} of these runs; --forks shows forks, too")
     limits = None
     if bounds:
-        from flmarket.analysis.what_if.bounds import Bounds  # and with it torch
+        from flmarket.analysis.what_if.bounds import Bounds  # which other reports do not need: 100 ms
 
         with silenced():
             limits = Bounds.read(results)
