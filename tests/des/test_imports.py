@@ -39,7 +39,8 @@ def test_no_torch() -> None:
 def test_the_compiled_kernel_trains_a_market_without_torch(tmp_path: Path) -> None:
     code = (
         "import sys, flmarket\n"
-        f'flmarket.run(flmarket.load("quickstart", {{"rounds": 1}}), "mahdrl", out={str(tmp_path)!r})\n'
+        'digits = {f"services.{name}.dataset": "digits" for name in ("strokes", "scribbles")}\n'
+        f'flmarket.run(flmarket.load("quickstart", {{"rounds": 1}} | digits), "mahdrl", out={str(tmp_path)!r})\n'
         "print([name for name in sys.modules if name.partition('.')[0] in ('torch', 'torchvision')])"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
