@@ -46,16 +46,16 @@ class CostNoise:
         drawn: FloatArray = uniforms(self._key, round_, 0, self._clients)[0]
         return 1.0 + self._noise * (2.0 * drawn - 1.0)
 
-    def applied(self, costs: MicroArray, round_: int) -> MicroArray:
+    def noisy_costs(self, costs: MicroArray, round_: int) -> MicroArray:
         """Return costs [M, C] of a round, micro-units, with each client's factor."""
-        return times(costs, self.factors(round_)) if self._noise else costs
+        return products(costs, self.factors(round_)) if self._noise else costs
 
     def limits(self, lowest: MicroArray, highest: MicroArray) -> tuple[MicroArray, MicroArray]:
         """Return the range of costs, micro-units, that the factors can make of a range of costs."""
-        return times(lowest, np.float64(1.0 - self._noise)), times(highest, np.float64(1.0 + self._noise))
+        return products(lowest, np.float64(1.0 - self._noise)), products(highest, np.float64(1.0 + self._noise))
 
 
-def times(costs: MicroArray, factors: FloatArray | np.float64) -> MicroArray:
+def products(costs: MicroArray, factors: FloatArray | np.float64) -> MicroArray:
     """Return costs times factors of at most 2, in whole micro-units, rounded half-even; the shapes broadcast."""
     return np.rint(costs * factors).astype(np.int64)
 

@@ -127,7 +127,7 @@ class Population:
         return Held(data.table, data.at, self._costs(round_, data.table, data.at), self._source, round_)
 
     def _costs(self, round_: int, table: DataTables, at: IntArray) -> MicroArray:
-        costs = self._cost_noise.applied(table.cost.take(at), round_)
+        costs = self._cost_noise.noisy_costs(table.cost.take(at), round_)
         costs.setflags(write=False)
         return costs
 

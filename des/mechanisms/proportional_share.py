@@ -49,7 +49,7 @@ def procure(
     for first in beginnings(bids[priced] / values[priced]):
         order = priced[first]
         ranked, worth, sums = bids[order], values[order], np.cumsum(values[order])
-        low = _fitting(ranked, worth, sums, budget)
+        low = _count_within(ranked, worth, sums, budget)
         if low < len(order):
             break
     if not low:
@@ -62,7 +62,7 @@ def procure(
     return picked, price
 
 
-def _fitting(bids: MicroArray, worth: MicroArray, sums: MicroArray, budget: Micro) -> int:
+def _count_within(bids: MicroArray, worth: MicroArray, sums: MicroArray, budget: Micro) -> int:
     """Return how many of the first can each be paid their share of the budget."""
     # Whether the k-th fits only ever changes from true to false, because its bid per value rises and its share falls.
     # In Python's integers: products of two amounts of money exceed 64 bits.

@@ -53,7 +53,7 @@ class VCG(Mechanism):
             # to within some micro-units.
             gain = int(surplus[mine].sum())
             amount = total - without if self._side == "clients" else without - (total - gain)
-            price[mine] += shared(min(max(amount, 0), gain), surplus[mine])
+            price[mine] += division(min(max(amount, 0), gain), surplus[mine])
         for client in np.unique(book.clients[served]).tolist():
             mine = (served & (book.clients == client)).nonzero()[0]
             core[mine[np.lexsort((draws[mine], -price[mine]))]] = np.arange(len(mine))
@@ -66,7 +66,7 @@ def optimum(book: Book, surplus: MicroArray, present: BoolArray) -> Micro:
     return int(surplus[chosen].sum())
 
 
-def shared(amount: Micro, shares: MicroArray) -> MicroArray:
+def division(amount: Micro, shares: MicroArray) -> MicroArray:
     """Divide an amount in proportion to shares that add up to at least as much; no part is above its share."""
     whole = sum(shares.tolist())
     if not whole:
@@ -123,14 +123,14 @@ def _solve(
             raise ArithmeticError(f"the joint optimum was not found: {answer.message}")
         chosen = np.asarray(answer.x) > 0.5
         # The solver keeps its constraints to within some micro-units. What breaks one is excluded, and nothing else.
-        cuts = [LinearConstraint(row[None, :], ub=most) for row, most in _broken(book, chosen, floors)]
+        cuts = [LinearConstraint(row[None, :], ub=most) for row, most in _cuts(book, chosen, floors)]
         if not cuts:
             return chosen
         limits += cuts
     raise ArithmeticError("the joint optimum could not be kept within the budgets")
 
 
-def overspent(
+def budget_cuts(
     services: IntArray,  # [n] who pays
     amounts: MicroArray,  # [n] what, micro-units
     budgets: MicroArray,  # [M] of each service, micro-units
@@ -147,13 +147,13 @@ def overspent(
         yield together, together.sum() - 1
 
 
-def _broken(
+def _cuts(
     book: Book, chosen: BoolArray, floors: Sequence[tuple[FloatArray, float]]
 ) -> Iterator[tuple[FloatArray, float]]:
     """Yield for each budget that the chosen offers exceed, or floor that they miss, a row and the most it may reach.
 
     A row excludes what is wrong: the offers of that service together, or this very choice.
     """
-    yield from overspent(book.services, book.payments, book.budgets, chosen)
+    yield from budget_cuts(book.services, book.payments, book.budgets, chosen)
     if any(weights[chosen].sum() < least - 0.5 / MICRO for weights, least in floors):
         yield np.where(chosen, 1.0, -1.0), chosen.sum() - 1.0

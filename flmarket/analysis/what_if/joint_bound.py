@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from des.mechanisms.vcg import overspent
+from des.mechanisms.vcg import budget_cuts
 from des.money import MICRO, MicroArray
 from fl.arithmetic.elementary import rounded
 from fl.arrays import BoolArray, FloatArray, IntArray
@@ -146,7 +146,7 @@ class _Program:
             if solution.status != 0:
                 return None
             chosen = np.asarray(solution.x) > 0.5
-            over = overspent(self.service, self.bids, self.budgets, chosen)
+            over = budget_cuts(self.service, self.bids, self.budgets, chosen)
             cuts = [LinearConstraint(row[None, :], ub=reach) for row, reach in over]
             if not cuts:
                 return chosen

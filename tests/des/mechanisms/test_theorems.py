@@ -18,7 +18,7 @@ from des.allocation import NO_CORE, tie_order_of
 from des.mechanism import FIRST, MECHANISMS, Book, beginnings, clearing_of
 from des.mechanisms.fair_queue import FairQueue
 from des.mechanisms.score_auction import auction
-from des.mechanisms.vcg import SIDES, VCG, optimum, overspent, shared
+from des.mechanisms.vcg import SIDES, VCG, budget_cuts, division, optimum
 from des.money import MICRO, to_micro
 from fl.arithmetic.draws import draw_key
 from fl.arrays import FloatArray, IntArray
@@ -208,7 +208,7 @@ def micro_book(
 
 def test_what_is_excluded_are_the_offers_of_the_service_that_exceeds_its_budget() -> None:
     services, amounts, budgets = np.array([0, 1, 1, 1]), np.array([5, 3, 3, 3]), np.array([5, 5])
-    [(row, most)] = overspent(services, amounts, budgets, np.array([True, True, True, False]))
+    [(row, most)] = budget_cuts(services, amounts, budgets, np.array([True, True, True, False]))
     assert (row.tolist(), most) == ([0.0, 1.0, 1.0, 0.0], 1.0)
 
 
@@ -252,7 +252,7 @@ def test_no_other_set_has_a_higher_joint_surplus(data: st.DataObject, side: str)
 @given(st.lists(st.integers(0, 10**9), max_size=9), st.floats(0, 1))
 def test_an_amount_is_shared_without_loss(shares, part) -> None:
     amount = int(sum(shares) * part)
-    parts = shared(amount, np.array(shares, dtype=np.int64))
+    parts = division(amount, np.array(shares, dtype=np.int64))
     assert parts.sum() == amount
     assert (parts >= 0).all()
     assert (parts <= np.array(shares, dtype=np.int64)).all()
