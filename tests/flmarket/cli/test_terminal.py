@@ -54,7 +54,7 @@ main()
 """
 
 
-@pytest.mark.parametrize("where", ["launch.resolve", "MarketApp.get_default_screen"])
+@pytest.mark.parametrize("where", ["launch.opening", "MarketApp.get_default_screen"])
 def test_a_signal_that_comes_while_the_app_starts_ends_it_too(where: str, tmp_path: Path) -> None:
     """Also where Python loses what a signal raises, as NumPy's modules do while they are imported."""
     with Terminal([sys.executable, "-c", EARLY.format(where=where)], tmp_path) as terminal:
