@@ -15,7 +15,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
-import tui.state.catalogue
+from support.screens import Play
 from support.shell import flmarket
 from support.tiers import slow
 from tui.app import MarketApp
@@ -23,23 +23,15 @@ from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
 from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen
-from tui.state.watched_run import Session
+from tui.state import catalogue, known_runs
 
 DARK, LIGHT = "textual-dark", "textual-light"
-LOOKS = [((80, 24), DARK), ((160, 48), DARK), *slow(((120, 40), DARK), ((120, 40), LIGHT), ((200, 60), DARK))]
-looks = pytest.mark.parametrize(
-    ("size", "theme"), LOOKS, ids=lambda it: it[8:] if isinstance(it, str) else "x".join(map(str, it))
-)
-sizes = pytest.mark.parametrize(
-    "size", [(80, 24), *slow(((120, 40),), ((200, 60),))], ids=lambda size: "x".join(map(str, size))
-)
 STEADY = 4
 """Looks, a pause apart, at which a picture must be the same before it is taken."""
 PAUSE = 0.15
 """Seconds between two looks: longer than screens put a redraw off (``tui.style.redraw``)."""
 PATIENCE = 60.0
 Compare = Callable[..., bool]
-Play = Callable[..., Session]
 
 
 @pytest.fixture(scope="module")
@@ -61,7 +53,8 @@ def still(small: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> MarketApp
     for path in (small / "runs").rglob("*"):
         os.utime(path, (ago, ago))
     monkeypatch.chdir(small)  # paths are shown
-    monkeypatch.setattr(tui.state.catalogue, "builtins", list)
+    for module in (catalogue, known_runs):
+        monkeypatch.setattr(module, "builtins", list)
     monkeypatch.setattr(Input, "cursor_blink", False)
     monkeypatch.delenv("NO_COLOR", raising=False)  # some machines that run tests set it, and a user may
     app = MarketApp(out=Path("runs"), folder=Path())
@@ -107,143 +100,116 @@ async def settle(pilot: Pilot[None], words: str) -> None:
         before = picture
 
 
-def watching(session: Session, *keys: str, shows: str, theme: str = DARK) -> Callable[[Pilot[None]], Awaitable[None]]:
-    """Return what opens a run, presses keys, and waits for words."""
+Opening = Callable[[MarketApp, Play, Pilot[None]], Awaitable[str]]
+"""Opens a screen; what it returns is on it once all is there."""
 
-    async def before(pilot: Pilot[None]) -> None:
-        app = pilot.app
-        assert isinstance(app, MarketApp)
-        app.theme = theme
-        app.push_screen(MarketScreen(session, app))
+
+def market(*keys: str, shows: str) -> Opening:
+    """A run on the market screen, after some keys."""
+
+    async def opening(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+        app.push_screen(MarketScreen(play(), app))
         await pilot.pause()
         await pilot.press(*keys)
-        await settle(pilot, shows)
+        return shows
 
-    return before
-
-
-@looks
-def test_home(still: MarketApp, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        still.theme = theme
-        await settle(pilot, "Three services, eight clients.")
-
-    assert snap_compare(still, terminal_size=size, run_before=before)
+    return opening
 
 
-@looks
-def test_run_dialog(
-    still: MarketApp, scenario_text: str, size: tuple[int, int], theme: str, snap_compare: Compare
-) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        still.theme = theme
-        await settle(pilot, "Three services, eight clients.")
-        still.ask_and_run(scenario_text, "small.toml")
-        await settle(pilot, "as configured: each service uses its own")
-
-    assert snap_compare(still, terminal_size=size, run_before=before)
+async def home(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+    return "Three services, eight clients."
 
 
-@looks
-def test_batch(still: MarketApp, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        still.theme = theme
-        still.show_batch(still.out)
-        await settle(pilot, "interrupted")
-
-    assert snap_compare(still, terminal_size=size, run_before=before)
+async def run_dialog(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+    await settle(pilot, await home(app, play, pilot))  # the screen below, whose preview loads
+    app.ask_and_run((app.folder / "small.toml").read_text(), "small.toml")
+    return "as configured: each service uses its own"
 
 
-@looks
-def test_market(still: MarketApp, play_small: Play, size: tuple[int, int], theme: str, snap_compare: Compare) -> None:
-    before = watching(play_small(), "home", "]", "]", "3", "down", shows="round 3/12", theme=theme)
-    assert snap_compare(still, terminal_size=size, run_before=before)
+async def batch(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+    app.show_batch(app.out)
+    return "interrupted"
 
 
-def test_a_walk_through_events(still: MarketApp, play_small: Play, snap_compare: Compare) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        screen = MarketScreen(play_small(), still)
-        still.push_screen(screen)
-        await pilot.pause()
-        await pilot.press("home")
-        screen.head.event = 24
-        await pilot.press("e")
-        await settle(pilot, "event 25/")
-
-    assert snap_compare(still, terminal_size=(160, 48), run_before=before)
+async def compare(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+    other = (app.folder / "small.toml").read_text().replace('"lcfa"', '"d-first"')
+    app.push_screen(CompareScreen([play(), play(other, rounds=9)], app))
+    return "round 9"
 
 
-@sizes
-def test_the_order_book_of_a_client(
-    still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare
-) -> None:
-    before = watching(play_small(), "home", "4", "b", "m", shows="Order book · client")
-    assert snap_compare(still, terminal_size=size, run_before=before)
+async def events(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+    screen = MarketScreen(play(), app)
+    app.push_screen(screen)
+    await pilot.pause()
+    await pilot.press("home")
+    screen.head.event = 24
+    await pilot.press("e")
+    return "event 25/"
 
 
-@sizes
-@pytest.mark.parametrize("key", ["W", "B"])
-def test_answers(still: MarketApp, play_small: Play, key: str, size: tuple[int, int], snap_compare: Compare) -> None:
-    before = watching(play_small(), "home", "o", key, shows="one more core" if key == "B" else "for sure")
-    assert snap_compare(still, terminal_size=size, run_before=before)
-
-
-@sizes
-def test_rivalry(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
+async def rivalry(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
     """In the small terminal who outbid whom, in the large ones the summary."""
-    before = watching(play_small(), "7", *("v" * (size[0] == 80)), shows="7 Rivalry · ")
-    assert snap_compare(still, terminal_size=size, run_before=before)
+    return await market("7", *("v" * (app.size.width == 80)), shows="7 Rivalry · ")(app, play, pilot)
 
 
-@sizes
-def test_configure(still: MarketApp, scenario_text: str, size: tuple[int, int], snap_compare: Compare) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        text = scenario_text.replace("rounds = 12", "rounds = 0")
-        screen = ConfigureScreen(text, "small.toml", Path("small.toml"), still)
-        still.push_screen(screen)
-        await settle(pilot, "✘ small.toml:4")
-
-    assert snap_compare(still, terminal_size=size, run_before=before)
+async def configure(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+    text = (app.folder / "small.toml").read_text().replace("rounds = 12", "rounds = 0")
+    app.push_screen(ConfigureScreen(text, "small.toml", Path("small.toml"), app))
+    return "✘ small.toml:4"
 
 
-@sizes
-def test_training(still: MarketApp, size: tuple[int, int], snap_compare: Compare) -> None:
+async def training(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
     log = Path("mine.csv")
     write_training(log)
-
-    async def before(pilot: Pilot[None]) -> None:
-        still.show_trainings([log])
-        await settle(pilot, "after episode 40")
-
-    assert snap_compare(still, terminal_size=size, run_before=before)
+    app.show_trainings([log])
+    return "after episode 40"
 
 
-@sizes
-def test_help(still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare) -> None:
-    before = watching(play_small(), "4", "question_mark", shows="Why each client trained")
-    assert snap_compare(still, terminal_size=size, run_before=before)
+async def intervention(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+    await settle(pilot, await home(app, play, pilot))
+    app.push_screen(InterventionDialog(play(), 5, 0))
+    return "Fork the run"
 
 
-@looks
-def test_compare(
-    still: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int], theme: str, snap_compare: Compare
+IN_ALL_LOOKS: dict[str, Opening] = {
+    "home": home,
+    "run_dialog": run_dialog,
+    "batch": batch,
+    "market": market("home", "]", "]", "3", "down", shows="round 3/12"),
+    "compare": compare,
+}
+AT_ALL_SIZES: dict[str, Opening] = {
+    "order_book_of_a_client": market("home", "4", "b", "m", shows="Order book · client"),
+    "answer_why": market("home", "o", "W", shows="for sure"),
+    "answer_best": market("home", "o", "B", shows="one more core"),
+    "rivalry": rivalry,
+    "configure": configure,
+    "training": training,
+    "help": market("4", "question_mark", shows="Why each client trained"),
+    "intervention": intervention,
+}
+SMALL, LARGE = (80, 24), (160, 48)
+SLOW = [((120, 40), DARK), ((200, 60), DARK)]
+LOOKS = [
+    *((name, size, DARK) for name in IN_ALL_LOOKS for size in (SMALL, LARGE)),
+    *((name, SMALL, DARK) for name in AT_ALL_SIZES),
+    ("events", LARGE, DARK),
+    *slow(
+        *((name, *look) for name in IN_ALL_LOOKS for look in (*SLOW, ((120, 40), LIGHT))),
+        *((name, *look) for name in AT_ALL_SIZES for look in SLOW),
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "theme"), LOOKS, ids=lambda it: "x".join(map(str, it)) if isinstance(it, tuple) else it
+)
+def test_screens(
+    still: MarketApp, play_small: Play, name: str, size: tuple[int, int], theme: str, snap_compare: Compare
 ) -> None:
     async def before(pilot: Pilot[None]) -> None:
         still.theme = theme
-        sessions = [play_small(), play_small(scenario_text.replace('"lcfa"', '"d-first"'), rounds=9)]
-        still.push_screen(CompareScreen(sessions, still))
-        await settle(pilot, "round 9")
-
-    assert snap_compare(still, terminal_size=size, run_before=before)
-
-
-@sizes
-def test_the_intervention_dialog(
-    still: MarketApp, play_small: Play, size: tuple[int, int], snap_compare: Compare
-) -> None:
-    async def before(pilot: Pilot[None]) -> None:
-        await settle(pilot, "Three services")  # the screen below, whose preview loads
-        still.push_screen(InterventionDialog(play_small(), 5, 0))
-        await settle(pilot, "Fork the run")
+        opening = (IN_ALL_LOOKS | AT_ALL_SIZES | {"events": events})[name]
+        await settle(pilot, await opening(still, play_small, pilot))
 
     assert snap_compare(still, terminal_size=size, run_before=before)
