@@ -1,21 +1,21 @@
 """A small market for the screens: played by the real simulation, with learning that is a formula."""
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from des.market import Market
 from learning.episode import play
+from learning.policy import POLICIES, PolicyContext
 from scenarios.build import build_market
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse
 from scenarios.logs.run_state import RunState
 from support.federations import FormulaFederation
 from support.runs import round_text
-from support.screens import keys_are_handled  # noqa: F401
+from support.screens import Play, Runner, keys_are_handled  # noqa: F401
 from tui.app import MarketApp
 from tui.state import batch_folder, run_standing
 from tui.state.watched_run import Session
@@ -62,15 +62,9 @@ policy = "random"
 """
 
 
-def market_of(scenario: Scenario, seed: int = 1) -> Market:
-    return build_market(scenario, seed, FormulaFederation([service.name for service in scenario.services]))
-
-
 @cache
 def rounds_of(text: str, seed: int) -> tuple[Scenario, tuple[Mapping[str, str], ...]]:
     """A scenario, and the rounds of its run, as the lines of their tables."""
-    from learning.policy import POLICIES, PolicyContext
-
     scenario = parse(text, overrides=[] if "[training]" in text else ["training.local_epochs=1"])
     policies = {
         s.name: POLICIES.create(
@@ -78,8 +72,9 @@ def rounds_of(text: str, seed: int) -> tuple[Scenario, tuple[Mapping[str, str], 
         )
         for s in scenario.services
     }
+    market = build_market(scenario, seed, FormulaFederation([service.name for service in scenario.services]))
     texts: list[Mapping[str, str]] = []
-    play(market_of(scenario, seed), policies, [lambda report: texts.append(round_text(report))])
+    play(market, policies, [lambda report: texts.append(round_text(report))])
     return scenario, tuple(texts)
 
 
@@ -102,12 +97,12 @@ def scenario_text() -> str:
 
 
 @pytest.fixture
-def play_small() -> Callable[..., Session]:
+def play_small() -> Play:
     return played
 
 
 @pytest.fixture
-def fake_runner() -> Callable[[str], tuple[str, ...]]:
+def fake_runner() -> Runner:
     """The command of a runner from tests/tui/runners."""
     return lambda name: (sys.executable, "-P", str(RUNNERS / f"{name}.py"))
 
@@ -127,6 +122,6 @@ def small(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def app(small: Path, fake_runner: Callable[[str], tuple[str, ...]]) -> MarketApp:
+def app(small: Path, fake_runner: Runner) -> MarketApp:
     """The app, with the real runner process over learning that is a formula."""
     return MarketApp(out=small / "runs", folder=small, runner=fake_runner("formula"))

@@ -2,7 +2,6 @@
 
 import shlex
 import sys
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import replace
 from math import inf
@@ -11,24 +10,10 @@ from pathlib import Path
 import pytest
 from textual.widgets import OptionList
 
-from support.screens import until
+from support.screens import Play, notes, until, watching
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
 from tui.settings import Settings, SettingsError, load, own_themes, save, settings_file
-from tui.state.watched_run import Session
-
-Play = Callable[..., Session]
-
-
-async def test_keys_in_the_palette_do_no_harm_while_its_list_is_not_shown(app: MarketApp) -> None:
-    async with app.run_test() as pilot:
-        await pilot.press("ctrl+p")
-        found = app.screen.query_one(OptionList)
-        found.clear_options()
-        found.display = False  # as it is until there are commands
-        await pilot.pause()
-        found.add_option("a command")
-        await pilot.press("pageup", "pagedown", "escape")
 
 
 def test_settings_are_written_beside_comments_and_read_again(tmp_path: Path) -> None:
@@ -42,12 +27,11 @@ def test_settings_are_written_beside_comments_and_read_again(tmp_path: Path) -> 
     assert path.read_text().startswith("# mine\n")
     assert 'speed = "full"' in path.read_text()
     assert load(path) == replace(nord, theme="dracula", speed=inf)
-
-
-def test_a_speed_that_nobody_chose_is_not_written(tmp_path: Path) -> None:
     save(tmp_path / "tui.toml", Settings(theme="nord"), Settings())
     assert "speed" not in (tmp_path / "tui.toml").read_text()
     assert load(tmp_path / "tui.toml").speed is None
+    # Settings are written beside comments and read again.
+    # A speed that nobody chose is not written.
 
 
 def test_the_settings_are_in_the_folder_for_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -93,8 +77,7 @@ async def test_theme_speed_and_panel_are_there_again(small: Path, play_small: Pl
     again = MarketApp(out=small / "runs", folder=small, settings=path)
     async with again.run_test(size=(160, 48)) as pilot:
         assert again.theme == "nord"
-        screen = MarketScreen(play_small(), again)
-        again.push_screen(screen)
+        again.push_screen(screen := MarketScreen(play_small(), again))
         await pilot.pause()
         await until(pilot, lambda: screen.panels.all[4].has_focus_within, "the panel of the last time")
 
@@ -108,7 +91,7 @@ async def test_nothing_is_written_where_nothing_is_new_and_a_broken_file_stays(s
     app = MarketApp(out=small / "runs", folder=small, settings=path)
     async with app.run_test() as pilot:
         await pilot.pause()
-        assert [note.message for note in app._notifications] == [
+        assert notes(app) == [
             f"{path}: theme: must be the name of a theme\nThe settings are not used, and not changed."
         ]
         app.theme = "nord"
@@ -137,28 +120,21 @@ async def test_what_was_edited_in_the_settings_meanwhile_stays(small: Path, mean
     assert path.read_bytes() == kept
 
 
-async def test_a_key_is_changed_by_its_name(small: Path, play_small: Play) -> None:
-    path = small / "tui.toml"
-    path.write_text('[keys]\n"market.next-round" = "z"\n')
+async def test_keys_are_changed_by_name_and_themes_of_the_users_own_are_there(small: Path, play_small: Play) -> None:
+    path, themes = small / "tui.toml", small / "themes"
+    path.write_text('[keys]\n"market.next-round" = "z"\n"market.nxt-round" = "z"\n')
+    themes.mkdir()
+    (themes / "mine.toml").write_text('primary = "#88c0d0"\ndark = false\n')
+    (themes / "broken.toml").write_text('primary = "reddish"\n')
     app = MarketApp(out=small / "runs", folder=small, settings=path)
-    async with app.run_test(size=(160, 48)) as pilot:
-        screen = MarketScreen(play_small(), app)
-        app.push_screen(screen)
-        await pilot.pause()
+    async with watching(app, play_small()) as (pilot, screen):
+        assert not app.available_themes["mine"].dark
+        await until(pilot, lambda: len(notes(app)) == 2, "the problems")
+        assert f'{themes / "broken.toml"}: primary: must be a colour such as "#88c0d0"' in notes(app)
+        unknown = f"{path}: keys: unknown name 'market.nxt-round'; did you mean 'market.next-round'?"
+        assert any(note.startswith(unknown) for note in notes(app))
         await pilot.press("home", "z", "z")
         assert screen.head.round == 3
-
-
-async def test_a_key_that_is_unknown_is_said_to_be(small: Path) -> None:
-    path = small / "tui.toml"
-    path.write_text('[keys]\n"market.nxt-round" = "z"\n')
-    app = MarketApp(out=small / "runs", folder=small, settings=path)
-    async with app.run_test() as pilot:
-        await until(pilot, lambda: list(app._notifications), "the problem")
-        [note] = app._notifications
-        assert note.message.startswith(
-            f"{path}: keys: unknown name 'market.nxt-round'; did you mean 'market.next-round'?"
-        )
 
 
 async def test_the_palette_has_every_key_scenario_and_run(small: Path, play_small: Play) -> None:
@@ -172,6 +148,13 @@ async def test_the_palette_has_every_key_scenario_and_run(small: Path, play_smal
         offered = {command.title: command.callback for command in app.get_system_commands(screen)}
         assert {"Export", "Next outbid", "Run quickstart", "Edit small.toml"} <= offered.keys()
         assert f"Go to {app.runs.sessions[0].label}" in offered
+        await pilot.press("ctrl+p")
+        found = app.screen.query_one(OptionList)
+        found.clear_options()
+        found.display = False  # as it is until there are commands
+        await pilot.pause()
+        found.add_option("a command")
+        await pilot.press("pageup", "pagedown", "escape")  # do no harm
         await pilot.press("ctrl+p")
         await pilot.press(*"maximise order", "escape")  # it answers, whatever is typed
         await pilot.press("ctrl+p", *"first round")
@@ -189,30 +172,16 @@ async def test_a_scenario_is_edited_in_the_users_own_editor(small: Path, monkeyp
     async with app.run_test() as pilot:
         await until(pilot, lambda: app.home.entries, "the lists")
         await pilot.press("ctrl+e")  # a built-in scenario: not in place
-        assert any("Only your own" in note.message for note in app._notifications)
+        assert "Only your own" in str(notes(app))
         await pilot.press("slash", *"small", "enter", "ctrl+e")
         await until(pilot, lambda: (small / "small.toml").read_text().endswith("# edited"), "the editor")
         monkeypatch.setenv("VISUAL", "no-such-editor --wait")
         await pilot.press("ctrl+e")
-        await until(pilot, lambda: any("no-such-editor: cannot be started" in n.message for n in app._notifications))
+        await until(pilot, lambda: "no-such-editor: cannot be started" in str(notes(app)))
         monkeypatch.setenv("VISUAL", "")
         monkeypatch.setenv("EDITOR", "")
         await pilot.press("ctrl+e")
-        await until(pilot, lambda: any("Set VISUAL or EDITOR" in note.message for note in app._notifications))
-
-
-async def test_a_theme_of_the_users_own_is_there_and_a_broken_one_is_named(small: Path) -> None:
-    themes = small / "themes"
-    themes.mkdir()
-    (themes / "mine.toml").write_text('primary = "#88c0d0"\ndark = false\n')
-    (themes / "broken.toml").write_text('primary = "reddish"\n')
-    app = MarketApp(folder=small, settings=small / "tui.toml")
-    async with app.run_test() as pilot:
-        await pilot.pause()
-        assert "mine" in app.available_themes
-        assert not app.available_themes["mine"].dark
-        [note] = app._notifications
-        assert note.message == f'{themes / "broken.toml"}: primary: must be a colour such as "#88c0d0"'
+        await until(pilot, lambda: "Set VISUAL or EDITOR" in str(notes(app)))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ class HelpScreen(Closing[None]):
         changed: Mapping[str, str],  # the keys that the user has changed, by their names
     ) -> None:
         super().__init__()
-        self._title, self.words, self._keys, self._changed = title, flowing(words), list(keys), changed
+        self._title, self.words, self.keys, self._changed = title, flowing(words), list(keys), changed
         self._all: Sequence[Row] = ()
 
     @classmethod
@@ -64,7 +64,7 @@ class HelpScreen(Closing[None]):
             yield Input(placeholder="words such as fork or pause, or a key such as O", compact=True)
             yield Static(self.words, classes="of-focus")
             yield Static("\n[b]Keys here[/b]", classes="of-focus")
-            yield Static(_table(self._keys), id="keys")
+            yield Static(_table(self.keys), id="keys")
 
     def action_search(self) -> None:
         self._all = self._all or list(every_key(self.app, self._changed))  # takes imports
@@ -76,7 +76,7 @@ class HelpScreen(Closing[None]):
         words = event.value.split()
         self.query(".of-focus").set(display=not words)
         hits = [row for row in self._all if all(_has(row, word) for word in words)]
-        rows: Iterable[Sequence[str]] = (hits or [("", "No key has these words.", "")]) if words else self._keys
+        rows: Iterable[Sequence[str]] = (hits or [("", "No key has these words.", "")]) if words else self.keys
         self.query_one("#keys", Static).update(_table(rows))
 
     @on(Input.Submitted)

@@ -128,7 +128,7 @@ class Plot(Widget):
         """Remove all that is plotted."""
         self._first, self._last, self._heights = first, last, list(heights)
         self._mark: tuple[float, Style] | None = None
-        self._curves: list[PlottedCurve] = []
+        self.curves: list[PlottedCurve] = []
         self._levels: list[tuple[float, str, str]] = []
         self._lines: list[Strip] = []
         self.refresh()
@@ -158,7 +158,7 @@ class Plot(Widget):
         """
         points = np.array([(x, y) for x, y in zip(xs, ys, strict=True) if isfinite(y)]).reshape(-1, 2)
         if len(points):
-            self._curves.append(PlottedCurve(points[:, 0], points[:, 1], style, sign, name, bool(sign) + chosen))
+            self.curves.append(PlottedCurve(points[:, 0], points[:, 1], style, sign, name, bool(sign) + chosen))
 
     def value_at(self, column: int) -> float:
         """Return what a column of the widget stands for, as it was drawn last."""
@@ -179,13 +179,13 @@ class Plot(Widget):
         base = self._base = self.rich_style  # looked up once: it takes long
         frame, faint = map(self.get_component_rich_style, ("plot--axis", "plot--tick"))
         heights = [*self._heights, *(y for y, *_ in self._levels)]
-        heights += [float(end(ys)) for _, ys, *_ in self._curves for end in (np.min, np.max)]
+        heights += [float(end(ys)) for _, ys, *_ in self.curves for end in (np.min, np.max)]
         rows = max(1, height - 1)
         up = axis(min(heights, default=0.0), max(heights, default=1.0), rows, UP)
         left = max([3, *(len(label) for _, label in up.ticks)])
         right = min(width // 4, max((len(label) + 1 for _, label, _ in self._levels), default=0))
         columns = max(1, width - left - right)
-        named = max((min(LONGEST, len(curve.name)) + 2 for curve in self._curves if curve.name), default=0)
+        named = max((min(LONGEST, len(curve.name)) + 2 for curve in self.curves if curve.name), default=0)
         across = axis(self._first, self._last, max(1, columns - min(named, columns // 4)), ACROSS, finest=1)
 
         self._across, self._left = across, left
@@ -229,12 +229,12 @@ class Plot(Widget):
         rows, columns = len(cells), len(cells[0])
         dots = np.zeros((rows, columns), np.int64)
         here: dict[tuple[int, int], list[int]] = defaultdict(list)
-        for place, curve in enumerate(self._curves):
+        for place, curve in enumerate(self.curves):
             x, y = _joined(across.dots(curve.xs, 2, columns), up.dots(curve.ys, 4, rows))
             np.bitwise_or.at(dots, (y // 4, x // 2), DOTS[y % 4, x % 2])
             for cell in set(zip((y // 4).tolist(), (x // 2).tolist(), strict=True)):
                 here[cell].append(place)
-        ranks, styles = [curve.rank for curve in self._curves], [self._style(curve.style) for curve in self._curves]
+        ranks, styles = [curve.rank for curve in self.curves], [self._style(curve.style) for curve in self.curves]
         for (row, column), places in here.items():
             highest = max(ranks[place] for place in places)
             shown = [place for place in places if ranks[place] == highest]
@@ -262,7 +262,7 @@ class Plot(Widget):
 
     def _draw_signs(self, cells: list[list[Cell]], across: Axis, up: Axis) -> None:
         taken: set[tuple[int, int]] = set()
-        for xs, ys, style, sign, name, _ in sorted(self._curves, key=lambda curve: -curve.rank):
+        for xs, ys, style, sign, name, _ in sorted(self.curves, key=lambda curve: -curve.rank):
             if not sign:
                 continue
             column, row = across.cell(xs[-1], len(cells[0])), up.cell(ys[-1], len(cells))

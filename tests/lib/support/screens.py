@@ -5,22 +5,34 @@ import time
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 import textual.app
 from textual._context import active_app
 from textual.app import App
 from textual.pilot import Pilot
+from textual.screen import Screen
+from textual.strip import Strip
+from textual.widget import Widget
 
+from scenarios.loader import dumps
+from scenarios.logs.columns import TABLES
+from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
 from scenarios.running.processes import Process
 from scenarios.running.steering import Start
+from support.runs import RECORDED
 from tui.app import MarketApp
 from tui.screens.market import MarketScreen
-from tui.state.feeds import LiveRun
+from tui.state.feeds import DirectoryFeed, LiveRun
 from tui.state.watched_run import Session
 
+Play = Callable[..., Session]
+"""A session in which a scenario was played: the fixture ``play_small``."""
+Runner = Callable[[str], tuple[str, ...]]
+"""The command of a runner, by its name: the fixture ``fake_runner``."""
+ScreenType = TypeVar("ScreenType", bound=Screen[Any])
 PATIENCE = 60.0
 """Seconds after which a wait has failed; on a busy machine everything takes longer."""
 
@@ -77,6 +89,14 @@ async def until(pilot: Pilot[None], happened: Callable[[], object], what: str = 
     await pilot.pause(0)
 
 
+async def screen_of(pilot: Pilot[None], kind: type[ScreenType]) -> ScreenType:
+    """Wait until a screen of a kind is there, with what is on it; return it."""
+    app = pilot.app
+    await until(pilot, lambda: isinstance(app.screen, kind) and app.screen.query("*"), kind.__name__)
+    assert isinstance(app.screen, kind)
+    return app.screen
+
+
 async def hold(pilot: Pilot[None], key: str, times: int) -> None:
     """Hold a key down: the app handles it so many times, and paints when it finds the time."""
     for _ in range(times):
@@ -87,6 +107,33 @@ async def hold(pilot: Pilot[None], key: str, times: int) -> None:
 def start_of(small: Path, **more: Any) -> Start:
     """The message that starts a run of the small scenario."""
     return Start((small / "small.toml").read_text(), "small.toml", str(small / "runs"), **more)
+
+
+def write_run(session: Session, place: Path, rounds: int | None = None, **meta: Any) -> Path:
+    """Write the directory of a run, as one that was interrupted after some rounds leaves it, or that ended so."""
+    place.mkdir(parents=True)
+    assert session.scenario is not None
+    (place / "scenario.toml").write_text(dumps(session.scenario))
+    for name, table in TABLES.items():
+        table.path(place).write_text(table.header + "".join(one.text[name] for one in list(session.history)[:rounds]))
+    (place / "run.log").touch()
+    if meta:
+        RunDirectory(place).finish({**RECORDED, **meta})
+    return place
+
+
+def replayed(run: Path) -> Session:
+    """Return what a screen that follows a run directory to its end shows of it."""
+    session = Session("replay")
+    DirectoryFeed(session, run).read()
+    return session
+
+
+def runner_of(app: MarketApp, session: Session) -> int:
+    """Return the process that plays a live run of an app."""
+    feed = app.runs._feeds[session]
+    assert isinstance(feed, LiveRun)
+    return feed.pid
 
 
 def play_headlessly(start: Start, runner: Sequence[str]) -> None:
@@ -103,14 +150,41 @@ async def watching(
     app: MarketApp, session: Session, size: tuple[int, int] = (160, 48)
 ) -> AsyncIterator[tuple[Pilot[None], MarketScreen]]:
     """Run the app with a session on the market screen."""
+    async with showing(app, MarketScreen(session, app), size) as both:
+        yield both
+
+
+@asynccontextmanager
+async def showing(
+    app: MarketApp, screen: ScreenType, size: tuple[int, int] = (120, 40)
+) -> AsyncIterator[tuple[Pilot[None], ScreenType]]:
+    """Run the app with a screen on that at home."""
     async with app.run_test(size=size) as pilot:
-        screen = MarketScreen(session, app)
         app.push_screen(screen)
         await pilot.pause()
         yield pilot, screen
 
 
-def painted(app: MarketApp) -> str:
+def strips(app: App[Any]) -> list[Strip]:
+    """The lines that the terminal gets."""
+    return app.screen._compositor.render_strips()
+
+
+def painted(app: App[Any]) -> str:
     """The text that the terminal gets, without styles."""
-    screen = app.screen
-    return "\n".join("".join(segment.text for segment in strip) for strip in screen._compositor.render_strips())
+    return "\n".join(strip.text for strip in strips(app))
+
+
+def rendered(screen: Screen[Any], which: str | type[Widget]) -> str:
+    """The words of a widget of a screen, before they are laid out on lines."""
+    return str(screen.query_one(which).render())
+
+
+def text_of(widget: Widget) -> str:
+    """The text of a widget, line by line, also of what is not on the screen."""
+    return "\n".join(strip.text for strip in widget.render_lines(widget.outer_size.region))
+
+
+def notes(app: App[Any]) -> list[str]:
+    """The messages that the app has shown in its corner and not cleared."""
+    return [note.message for note in app._notifications]

@@ -9,7 +9,7 @@ import pytest
 from flmarket.core.errors import InputError
 from scenarios.loader import dumps, load, with_policy
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.finding import complete_runs, find_runs, incomplete, unfinished
+from scenarios.logs.finding import complete_runs, find_runs, incomplete, run_directory, unfinished
 from support.runs import RECORDED
 
 
@@ -119,3 +119,27 @@ def test_a_file_of_a_run_is_no_directory(tmp_path: Path) -> None:
     (tmp_path / "rounds.csv").touch()
     with pytest.raises(InputError, match=r"rounds\.csv: is a file; name the directory of a run, or a folder with runs"):
         find_runs([tmp_path / "rounds.csv"])
+
+
+def test_a_folder_stands_for_the_one_run_in_it(tmp_path: Path) -> None:
+    def add(seed: int) -> Path:
+        place = tmp_path / "small-00000000" / "as-configured" / f"seed-{seed:04d}"
+        place.mkdir(parents=True)
+        (place / "scenario.toml").touch()
+        return place
+
+    place = add(1)
+    assert run_directory(tmp_path) == place
+    add(2)
+    with pytest.raises(InputError, match="contains 2 runs; choose one:") as caught:
+        run_directory(tmp_path)
+    assert len(str(caught.value).splitlines()) == 1 + 2
+    for seed in range(3, 13):
+        add(seed)
+    with pytest.raises(InputError, match=r"contains 12 runs; choose one:(\n  .*){10}\n  \(2 more\)$"):
+        run_directory(tmp_path)
+    with pytest.raises(InputError, match="no such directory"):
+        run_directory(tmp_path / "nothing")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"not a run directory; a run directory has a scenario\.toml and the tables"):
+        run_directory(tmp_path / "empty")

@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.screen import Screen
 from textual.timer import Timer
 
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
-from support.screens import PATIENCE, until
+from support.screens import PATIENCE, notes, screen_of, text_of, until
 from support.shell import CLI, flmarket
 from tui.app import MarketApp
 from tui.screens import following_files
@@ -42,24 +43,16 @@ class Breaks(Policy):
 """
 
 
-def text(screen: BatchScreen, where: str) -> str:
-    widget = screen.query_one(where)
-    return "\n".join(strip.text for strip in widget.render_lines(widget.size.region))
+def text(screen: Screen[None], where: str) -> str:
+    return text_of(screen.query_one(where))
 
 
 def states(screen: BatchScreen) -> dict[str, int]:
     return dict(screen.look.states) if screen.look else {}
 
 
-async def batch_of(pilot: Pilot[None]) -> BatchScreen:
-    await until(pilot, lambda: isinstance(pilot.app.screen, BatchScreen))
-    screen = pilot.app.screen
-    assert isinstance(screen, BatchScreen)
-    return screen
-
-
 async def batch(pilot: Pilot[None]) -> BatchScreen:
-    screen = await batch_of(pilot)
+    screen = await screen_of(pilot, BatchScreen)
     await until(pilot, lambda: screen.look is not None)
     return screen
 
@@ -90,30 +83,28 @@ def running(scenario: Path, out: Path, *arguments: str) -> Iterator[subprocess.P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("size", [(120, 36), (80, 24), (200, 60)])
-async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
-    endless: Path, small: Path, size: tuple[int, int]
-) -> None:
+async def test_follows_a_batch_of_another_process_until_it_is_killed(endless: Path, small: Path) -> None:
     out = small / "runs"
     with running(endless, out) as process:
         app = MarketApp(out=out, folder=small)
-        async with app.run_test(size=size) as pilot:
+        async with app.run_test(size=(120, 36)) as pilot:
             await until(pilot, lambda: len(list(out.glob("*/*/seed-*"))) == 4)
             await pilot.press("b")
             screen = await batch(pilot)
             await until(pilot, lambda: states(screen) == {"running": 2, "waiting": 2})
-            await until(pilot, lambda: sum(run.standing.round > 1200 for run in screen.look.runs) >= 2)  # type: ignore[union-attr]
+            await until(pilot, lambda: sum(run.standing.round > 1200 for run in screen.look.runs) >= 2)
             await until(pilot, lambda: "left" in text(screen, "#batch-status"))
             assert "4 runs: … 2 waiting  ▶ 2 running" in text(screen, "#batch-status")
-            table = text(screen, "#batch-table")
-            for words in ("small", "hqfa", "random", "/30000", "▶ running", "… waiting"):
-                assert words in table
-            assert ("━" in table) == (size[0] >= 110)
+            for size in ((80, 24), (200, 60), (120, 36)):
+                await pilot.resize_terminal(*size)
+                await pilot.pause()
+                table = text(screen, "#batch-table")
+                for words in ("small", "hqfa", "random", "/30000", "▶ running", "… waiting"):
+                    assert words in table
+                assert ("━" in table) == (size[0] >= 110)
 
             await pilot.press("enter")  # live
-            await until(pilot, lambda: isinstance(app.screen, MarketScreen))
-            market = app.screen
-            assert isinstance(market, MarketScreen)
+            market = await screen_of(pilot, MarketScreen)
             await until(pilot, lambda: len(market.session.history) > 20 and market.session.state is RunState.RUNNING)
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is screen)
@@ -128,9 +119,7 @@ async def test_follows_a_batch_that_another_process_plays_until_it_is_killed(
 
 
 @pytest.mark.slow
-async def test_a_slow_folder_is_looked_at_by_one_thread_at_a_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_slow_folder_is_looked_at_by_one_thread_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Help is opened and closed during a look that takes long, as on a network's disk."""
     monkeypatch.setattr(following_files, "SHARE", 0)  # else the next look would be put off by what the keys take
     look, at_once, most, slow = RunsFolder.look, [], [], threading.Event()
@@ -150,7 +139,7 @@ async def test_a_slow_folder_is_looked_at_by_one_thread_at_a_time(
         await until(pilot, lambda: bool(at_once))
         for _ in range(3):
             await pilot.press("f1")
-            await until(pilot, lambda: isinstance(app.screen, HelpScreen))
+            await screen_of(pilot, HelpScreen)
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is screen)
         await pilot.pause(0.2)
@@ -192,7 +181,7 @@ async def test_a_first_look_that_takes_long_does_not_put_off_the_next_one(
     assert pauses[0] == INTERVAL
 
 
-async def test_where_nothing_is_new_it_looks_less_often(
+async def test_where_nothing_is_new_it_looks_rarely(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
 ) -> None:
     monkeypatch.setattr(following_files, "SHARE", 0)  # a look takes as long as it takes
@@ -229,13 +218,13 @@ async def test_failures_with_their_line_groups_and_comparison(small: Path) -> No
 
         await pilot.press("s")
         assert screen.order == "state"
-        assert [line.standing.state for line in table.lines] == ["failed", "failed", "complete", "complete"]  # type: ignore[union-attr]
+        assert [line.standing.state for line in table.lines] == ["failed", "failed", "complete", "complete"]
         await pilot.press("g")
-        assert [line.first.policy for line in table.lines] == ["breaks", "hqfa"]  # type: ignore[union-attr]
+        assert [line.first.policy for line in table.lines] == ["breaks", "hqfa"]
         assert "2 seeds" in text(screen, "#batch-table")
         table.cursor = 1
         await pilot.press("enter")
-        assert [line.standing.policy for line in table.lines] == ["hqfa", "hqfa"]  # type: ignore[union-attr]
+        assert [line.standing.policy for line in table.lines] == ["hqfa", "hqfa"]
         await pilot.press("escape")
         assert len(table.lines) == 2
         assert screen.groups
@@ -243,9 +232,7 @@ async def test_failures_with_their_line_groups_and_comparison(small: Path) -> No
         assert "Mark at least two runs first (space)." in notes(app)
         table.cursor = 2
         await pilot.press("space", "down", "space", "c")
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen))
-        compared = app.screen
-        assert isinstance(compared, CompareScreen)
+        compared = await screen_of(pilot, CompareScreen)
         assert [session.policy for session in compared.sessions] == ["hqfa", "hqfa"]
         await pilot.press("escape")
         assert app.screen is screen
@@ -261,17 +248,13 @@ async def test_the_way_back_leads_to_the_batch_and_from_home_to_the_same_folder(
         screen = await batch(pilot)
         await until(pilot, lambda: screen.query_one(BatchTable).lines)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+        await screen_of(pilot, MarketScreen)
         await pilot.press("escape")
         assert app.screen is screen
         await pilot.press("escape")
         assert isinstance(app.screen, HomeScreen)
         await pilot.press("b")
         assert (await batch(pilot)).folder == folder
-
-
-def notes(app: MarketApp) -> list[str]:
-    return [note.message for note in app._notifications]
 
 
 @pytest.mark.usefixtures("just_now")
@@ -296,7 +279,7 @@ async def test_a_folder_without_runs_and_one_that_goes_away(small: Path) -> None
     async with app.run_test(size=(80, 24)) as pilot:
         await until(pilot, lambda: getattr(app.screen, "entries", None))
         await pilot.press("b")
-        screen = await batch_of(pilot)
+        screen = await screen_of(pilot, BatchScreen)
         await until(pilot, lambda: "cannot be read: No such file or directory" in text(screen, "#batch-status"))
         out.mkdir()
         await until(pilot, lambda: "no run yet; runs are shown as they begin" in text(screen, "#batch-status"))

@@ -1,44 +1,40 @@
-"""Compare: runs side by side."""
+"""Compare: runs side by side, and those that differ in their seed alone: means, intervals, paired differences."""
 
 import re
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
-from textual.pilot import Pilot
-from textual.widgets import Button, Input, SelectionList, Static
+from textual.widgets import Button, Input, SelectionList
 
+from learning.statistics.intervals import paired_interval
 from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
-from support.screens import painted, until, watching
+from support.screens import Play, notes, painted, rendered, screen_of, showing, text_of, until
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.market import MarketScreen
 from tui.screens.run_dialogs import PickRunsDialog
-from tui.state.compared_runs import caveats, common_rounds, compare, groups, name_of, original
+from tui.state.compared_runs import (
+    band_series,
+    caveats,
+    common_rounds,
+    compare,
+    difference_series,
+    groups,
+    mean_series,
+    name_of,
+    original,
+)
 from tui.state.watched_run import Session
 from tui.widgets.comparison import CompareTable
-from tui.widgets.plot import Plot
-
-Play = Callable[..., Session]
-
-
-@asynccontextmanager
-async def comparing(
-    app: MarketApp, sessions: Sequence[Session], size: tuple[int, int] = (120, 40)
-) -> AsyncIterator[tuple[Pilot[None], CompareScreen]]:
-    async with app.run_test(size=size) as pilot:
-        screen = CompareScreen(sessions, app)
-        app.push_screen(screen)
-        await pilot.pause()
-        yield pilot, screen
+from tui.widgets.plot import DASH, Plot
 
 
 def status(screen: CompareScreen) -> str:
-    return str(screen.query_one("#compare-status", Static).render())
+    return rendered(screen, "#compare-status")
 
 
 def two(play: Play, text: str, *, rounds: int | None = None, state: RunState = RunState.COMPLETE) -> list[Session]:
@@ -86,14 +82,14 @@ async def test_a_target_that_was_missed_is_never_met_once_the_run_is_complete(
 ) -> None:
     far = re.sub(r"target_accuracy = [0-9.]+", "target_accuracy = 0.999", scenario_text)
     session = play_small(far, rounds=rounds, state=state)
-    async with comparing(app, [session, session]) as (_, screen):
+    async with showing(app, CompareScreen([session, session], app)) as (_, screen):
         table = screen.query_one(CompareTable)
         assert {str(table.cells(row)[6]) for row in range(table.count)} == {words}
 
 
 async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -> None:
     sessions = two(play_small, scenario_text, rounds=5, state=RunState.PAUSED)
-    async with comparing(app, sessions) as (pilot, screen):
+    async with showing(app, CompareScreen(sessions, app)) as (pilot, screen):
         table = screen.query_one(CompareTable)
         assert table.count == 6
         assert "round 5" in status(screen)
@@ -104,54 +100,64 @@ async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -
         await pilot.press("b")
         assert "round 5 ⏸ paused (baseline)" in status(screen)
         await pilot.press("space")  # none of them is a process of ours
-        assert [note.message for note in app._notifications] == [
-            "None of these runs is played by this app, so there is nothing to pause."
-        ]
+        assert notes(app) == ["None of these runs is played by this app, so there is nothing to pause."]
         await pilot.press("down", "enter")
         assert isinstance(app.screen, MarketScreen)
         assert app.screen.session is sessions[1]
 
 
-async def test_an_open_run_is_compared_with_another(app: MarketApp, play_small: Play, scenario_text: str) -> None:
-    one, other = two(play_small, scenario_text)
-    async with app.run_test(size=(120, 40)) as pilot:
-        app.runs.sessions += [one, other]
+async def test_the_dialog_lists_every_run_to_compare(
+    app: MarketApp, play_small: Play, scenario_text: str, small: Path
+) -> None:
+    for seed in range(250):
+        place = small / "runs" / "other-00000000" / "as-configured" / f"seed-{seed:04d}"
+        place.mkdir(parents=True)
+        (place / "scenario.toml").touch()
+    empty, [one, other], fork = Session("empty"), two(play_small, scenario_text), play_small()
+    async with showing(app, PickRunsDialog(empty, app.runs, app.out)) as (pilot, dialog):
+        assert dialog.query_one(SelectionList).option_count == 250
+        await pilot.press("escape")
+        fork.origin = one
+        app.runs.sessions += [one, other, fork]
         app.push_screen(MarketScreen(one, app))
         await pilot.pause()
         await pilot.press("c")
-        dialog = app.screen
+        dialog = await screen_of(pilot, PickRunsDialog)
         dialog.query_one("#go", Button).press()
         await pilot.pause()
-        assert "mark at least one run with space" in str(dialog.query_one(".problem", Static).render())
+        assert "mark at least one run with space" in rendered(dialog, ".problem")
         dialog.query_one(SelectionList).select("open:1")
         dialog.query_one("#go", Button).press()
+        assert (await screen_of(pilot, CompareScreen)).sessions == [one, other]
+        # A fork is compared with its original by two keys.
+        app.push_screen(MarketScreen(fork, app))
         await pilot.pause()
-        assert isinstance(app.screen, CompareScreen)
-        assert app.screen.sessions == [one, other]
+        await pilot.press("c")
+        await screen_of(pilot, PickRunsDialog)
+        await pilot.press("enter")
+        await until(pilot, lambda: getattr(app.screen, "sessions", []) == [fork, one], "the comparison")
 
 
-def test_an_interrupted_run_is_compared_at_its_last_round(play_small: Play, scenario_text: str) -> None:
+def test_a_run_without_rounds_keeps_nobody_back_and_one_that_has_ended_counts(
+    play_small: Play, scenario_text: str
+) -> None:
+    assert common_rounds([play_small(rounds=0, state=RunState.WAITING), play_small()]) == [0, 12]
+    assert common_rounds([play_small(rounds=0, state=RunState.FAILED), play_small(rounds=4)]) == [0, 4]
+    assert common_rounds([]) == []
     whole, part = two(play_small, scenario_text, rounds=5, state=RunState.INTERRUPTED)
     assert common_rounds([whole, part]) == [5, 5]
     assert caveats([whole, part]) == ["as-configured: interrupted after round 5"]
     part.state = RunState.FAILED
     assert common_rounds([whole, part]) == [5, 5]
     assert caveats([whole, part]) == ["as-configured: failed after round 5"]
-
-
-def test_a_run_whose_services_have_all_left_counts_with_its_last_round(play_small: Play, scenario_text: str) -> None:
     easy = play_small(scenario_text.replace("= 0.95", "= 0.3").replace("= 0.9\n", "= 0.3\n"))
     last = len(easy.history)
     assert last < 12
     assert common_rounds([easy, play_small()]) == [last, 12]
     easy.state = RunState.INTERRUPTED
     assert common_rounds([easy, play_small()]) == [last, last]
-
-
-def test_a_run_without_rounds_keeps_nobody_back(play_small: Play) -> None:
-    assert common_rounds([play_small(rounds=0, state=RunState.WAITING), play_small()]) == [0, 12]
-    assert common_rounds([play_small(rounds=0, state=RunState.FAILED), play_small(rounds=4)]) == [0, 4]
-    assert common_rounds([]) == []
+    # An interrupted run is compared at its last round.
+    # A run whose services have all left counts with its last round.
 
 
 def forked(play: Play, text: str) -> tuple[Session, Session]:
@@ -162,9 +168,7 @@ def forked(play: Play, text: str) -> tuple[Session, Session]:
     return fork, original
 
 
-def test_a_fork_has_the_name_of_its_intervention_and_its_original_beside_it(
-    play_small: Play, scenario_text: str
-) -> None:
+def test_a_fork_has_its_interventions_name_and_its_original_beside_it(play_small: Play, scenario_text: str) -> None:
     sessions = forked(play_small, scenario_text)
     names = [name_of(session, sessions) for session in sessions]
     assert names == ["clients.offline = [3, 7] from round 4", "as-configured"]
@@ -173,61 +177,69 @@ def test_a_fork_has_the_name_of_its_intervention_and_its_original_beside_it(
     sessions[0].hurry = 0  # opened again from its directory
     assert original(sessions) == 1
     assert original([play_small(), play_small(seed=2)]) == 0
-
-
-def test_a_fork_s_name_begins_with_the_service_so_that_its_value_is_seen(play_small: Play, scenario_text: str) -> None:
+    # It begins with the service so that its value is seen.
     intervention = '[[interventions]]\nround = 4\nkey = "services.alpha.budget"\nvalue = 7\n'
     sessions = play_small(scenario_text + intervention), play_small(scenario_text)
     sessions[0].hash8 = "11111111"
     assert name_of(sessions[0], sessions) == "alpha.budget = 7 from round 4"
+    # A fork s name begins with the service so that its value is seen.
 
 
-async def test_the_original_is_the_baseline_until_another_is_chosen(
+async def test_an_original_is_the_baseline_and_forks_are_told_apart(
     app: MarketApp, play_small: Play, scenario_text: str
 ) -> None:
-    async with comparing(app, forked(play_small, scenario_text), (160, 48)) as (pilot, screen):
+    async with showing(app, CompareScreen(forked(play_small, scenario_text), app), (160, 48)) as (pilot, screen):
         words = status(screen)
         assert "2 as-configured · round 12 ✔ complete (baseline)" in words
         assert "the same market until the intervention in round 4" in words
         assert "clients.offline = [3, 7] from round 4" in str(screen.query_one(CompareTable).cell(0, "run"))
         await pilot.press("b")
         assert "from round 4 · round 12 ✔ complete (baseline)" in status(screen)
-
-
-async def test_in_a_small_terminal_forks_are_told_apart_and_each_run_has_its_state(
-    app: MarketApp, play_small: Play, scenario_text: str
-) -> None:
-    async with comparing(app, forked(play_small, scenario_text), (80, 24)) as (_, screen):
+        # In a small terminal forks are told apart and each run has its state.
+        await pilot.press("b")
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
         assert "1 round 12 ✔  2 round 12 ✔ (baseline)" in status(screen)
         assert re.search(r"1 +clients.offline.*… +alpha", painted(app))
 
 
-async def test_the_plot_has_the_target_of_the_service(app: MarketApp, play_small: Play, scenario_text: str) -> None:
-    async with comparing(app, two(play_small, scenario_text)) as (pilot, screen):
-        assert [level[:2] for level in screen.query_one(Plot)._levels] == [(50.0, "50")]
-        await pilot.press("v")
-        assert not screen.query_one(Plot)._levels
-
-
-async def test_differences_have_a_plot_of_their_own_where_there_is_room(
-    app: MarketApp, play_small: Play, scenario_text: str
+async def test_plots_have_targets_and_differences_and_are_saved(
+    app: MarketApp, play_small: Play, scenario_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with comparing(app, two(play_small, scenario_text), (120, 40)) as (pilot, screen):
+    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))  # which has no Downloads
+    async with showing(app, CompareScreen(two(play_small, scenario_text), app)) as (pilot, screen):
+        # The plot has the target of the service.
+        [target] = [line for line in text_of(screen.query_one(Plot)).splitlines() if DASH in line]
+        assert target.rstrip("│ ").endswith(" 50")
+        await pilot.press("v")
+        assert DASH not in text_of(screen.query_one(Plot))
+        # A picture is saved where the user says.
+        await pilot.press("v", "v", "v", "x")
+        await screen_of(pilot, ExportDialog)
+        path = app.screen.query_one("#path", Input)
+        assert path.value == "comparison.svg"
+        path.value = str(tmp_path / path.value)
+        await pilot.press("enter")
+        await until(pilot, (tmp_path / "comparison.svg").exists, "the picture")
+        # Differences have a plot of their own where there is room.
         values, differences = screen.query(Plot)
         await pilot.press("tab", "tab")
         assert differences.display
-        of = [curve.ys for curve in values._curves]
-        base, other = (curve.ys for curve in differences._curves)
+        of = [curve.ys for curve in values.curves]
+        base, other = (curve.ys for curve in differences.curves)
         assert not base.any()
         assert other.any()
         assert list(other) == pytest.approx(list(of[1] - of[0]))
         await pilot.press("b")
         assert "difference from 2 " in str(differences.border_title)
-        assert list(differences._curves[0].ys) == pytest.approx(list(of[0] - of[1]))
+        assert list(differences.curves[0].ys) == pytest.approx(list(of[0] - of[1]))
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
         assert not differences.display
         assert re.search(r"accuracy % +Δ ", painted(app))
+    text = (tmp_path / "comparison.svg").read_text()
+    assert "accuracy" in text
+    assert "Cancel" not in text  # it is of the comparison, not of the dialog
 
 
 @pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
@@ -237,7 +249,7 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
     for seed in range(3):
         sessions.append(play_small(other, seed=seed))
         sessions[-1].policy = "d-first"
-    async with comparing(app, sessions, size) as (pilot, screen):
+    async with showing(app, CompareScreen(sessions, app), size) as (pilot, screen):
         table = screen.query_one(CompareTable)
         assert table.count == 6
         words = status(screen)
@@ -260,33 +272,14 @@ async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, p
     sessions = [play_small(rounds=4, state=RunState.RUNNING, seed=seed) for seed in range(2)]
     later = Session("small · as-configured · seed 2")
     later.move(RunState.WAITING)
-    async with comparing(app, [*sessions, later], (160, 48)) as (pilot, screen):
+    async with showing(app, CompareScreen([*sessions, later], app), (160, 48)) as (pilot, screen):
         words = status(screen)
         assert "means over 2 seeds, no intervals for fewer than 3 seeds; 1 run to begin" in words
         assert screen.query_one(CompareTable).count == 3
         await pilot.press("b")  # there is one group alone
         assert screen.baseline == 0
         await pilot.press("s")
-        assert "3 small · as-configured · seed 2 · round 0 … waiting" in str(
-            screen.query_one("#compare-status", Static).render()
-        )
-
-
-async def test_a_picture_is_saved_where_the_user_says(
-    app: MarketApp, play_small: Play, scenario_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path / "nobody"))  # which has no Downloads
-    async with comparing(app, two(play_small, scenario_text)) as (pilot, _):
-        await pilot.press("x")
-        await until(pilot, lambda: isinstance(app.screen, ExportDialog), "the dialog")
-        path = app.screen.query_one("#path", Input)
-        assert path.value == "comparison.svg"
-        path.value = str(tmp_path / path.value)
-        await pilot.press("enter")
-        await until(pilot, (tmp_path / "comparison.svg").exists, "the picture")
-    text = (tmp_path / "comparison.svg").read_text()
-    assert "accuracy" in text
-    assert "Cancel" not in text  # it is of the comparison, not of the dialog
+        assert "3 small · as-configured · seed 2 · round 0 … waiting" in rendered(screen, "#compare-status")
 
 
 async def test_another_policy_now_is_the_open_run_of_it(app: MarketApp, small: Path) -> None:
@@ -298,36 +291,117 @@ async def test_another_policy_now_is_the_open_run_of_it(app: MarketApp, small: P
         app.push_screen(MarketScreen(own, app))
         await pilot.pause()
         await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, PickRunsDialog), "the dialog")
+        await screen_of(pilot, PickRunsDialog)
         app.screen.query_one(SelectionList).select("policy:hqfa")
         app.screen.query_one("#go", Button).press()
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
-        assert isinstance(app.screen, CompareScreen)
+        await screen_of(pilot, CompareScreen)
         assert app.screen.sessions == [own, other]
         assert app.runs.sessions == [own, other]
 
 
-async def test_the_dialog_lists_every_run(app: MarketApp, play_small: Play, small: Path) -> None:
-    for seed in range(250):
-        place = small / "runs" / "other-00000000" / "as-configured" / f"seed-{seed:04d}"
-        place.mkdir(parents=True)
-        (place / "scenario.toml").touch()
-    async with app.run_test(size=(120, 40)) as pilot:
-        session = play_small(rounds=0, state=RunState.WAITING)
-        session.directory = session.scenario = None
-        app.push_screen(PickRunsDialog(session, app.runs, app.out))
-        await pilot.pause()
-        assert app.screen.query_one(SelectionList).option_count == 250
+def batch(play: Play, text: str, seeds: int) -> list[Session]:
+    """The scenario, and one in which gamma has another policy, each with some seeds."""
+    found = [play(text, seed=seed) for seed in range(seeds)]
+    for seed in range(seeds):
+        other = play(text.replace('"random"', '"d-first"'), seed=seed)
+        other.policy = "d-first"
+        found.append(other)
+    return found
 
 
-async def test_a_fork_is_compared_with_its_original_by_two_keys(app: MarketApp, play_small: Play) -> None:
-    session, fork = play_small(), play_small()
-    fork.origin = session
-    app.runs.sessions += [session, fork]
-    async with watching(app, fork) as (pilot, _):
-        await pilot.press("c")
-        await until(pilot, lambda: isinstance(app.screen, PickRunsDialog), "the dialog")
-        await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
-        assert isinstance(app.screen, CompareScreen)
-        assert app.screen.sessions == [fork, session]
+def test_groups_are_runs_of_one_market_and_policy(play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    assert [group.runs for group in groups(sessions)] == [(0, 1, 2), (3, 4, 5)]
+    assert [group.name for group in groups(sessions)] == ["as-configured · 3 seeds", "d-first · 3 seeds"]
+    assert [group.name for group in groups(sessions[2:])] == ["as-configured · seed 2", "d-first · 3 seeds"]
+    sessions[0].hash8 = "11111111"
+    assert [group.runs for group in groups(sessions)] == [(0,), (1, 2), (3, 4, 5)]
+
+
+def test_means_intervals_and_paired_differences(play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 4)
+    rows = compare(sessions, [12] * 8, groups(sessions), 0)
+    base, other = rows[4:]
+    accuracy, difference = other.means["final accuracy"], other.differences["final accuracy"]
+    assert (base.service, other.service, accuracy.seeds) == ("gamma", "gamma", 4)
+    values = [np.array([100 * run.history[12].services[2].accuracy for run in sessions[k : k + 4]]) for k in (0, 4)]
+    assert accuracy.interval == paired_interval(values[1], np.zeros(4))
+    assert difference.interval == paired_interval(values[1], values[0])
+    assert base.differences == {}
+    interval = accuracy.interval
+    assert accuracy.text == f"{values[1].mean():.2f} [{interval.low:.2f}, {interval.high:.2f}]"
+    assert other.means["rounds to target"].text == "never"
+    met = rows[0].means["rounds to target"].to_target
+    assert met.reached.all()  # alpha leaves early in all of them
+
+
+def test_fewer_than_three_seeds_and_runs_in_progress_have_no_interval(play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 2)
+    rows = compare(sessions, [12] * 4, groups(sessions), 0)
+    assert not any(mean.interval.known for row in rows for mean in row.means.values())
+    sessions = batch(play_small, scenario_text, 3)
+    sessions[0].state = RunState.RUNNING
+    base, other, *_ = compare(sessions, [12] * 6, groups(sessions), 0)
+    assert not base.means["final accuracy"].interval.known
+    assert other.means["final accuracy"].interval.known
+    assert not other.differences["final accuracy"].interval.known  # the baseline is in progress
+
+
+def test_differences_are_of_the_seeds_that_both_have(play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    del sessions[0]
+    row = compare(sessions, [12] * 5, groups(sessions), 0)[5]
+    accuracy = [100 * run.history[12].services[2].accuracy for run in sessions]
+    assert row.means["final accuracy"].interval.estimate == pytest.approx(np.mean(accuracy[2:]))
+    difference = row.differences["final accuracy"].interval.estimate
+    assert difference == pytest.approx(np.mean(accuracy[3:]) - np.mean(accuracy[:2]))
+
+
+def test_a_curve_of_differences_is_over_seeds_and_rounds_that_both_have(play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    rounds = [12, 12, 12, 9, 12, 12]
+    values = [[run.history[n].services[2].accuracy for n in range(1, 10)] for run in sessions]
+    xs, ys = difference_series(sessions, rounds, [3, 4, 5], [1, 2], "gamma", "accuracy")
+    assert xs == list(range(1, 13))
+    xs, ys = difference_series(sessions, rounds, [3, 4], [0, 1, 2], "gamma", "accuracy")
+    assert xs == list(range(1, 10))
+    assert ys == pytest.approx((np.sum(values[3:5], axis=0) - np.sum(values[:2], axis=0)) / 2)
+    assert difference_series(sessions, rounds, [3], [1, 2], "gamma", "accuracy") == ([], [])
+
+
+def test_a_mean_curve_holds_the_accuracy_of_a_service_that_has_left(play_small: Play, scenario_text: str) -> None:
+    one, other = play_small(scenario_text), play_small(scenario_text, seed=2)
+    xs, ys = mean_series([one, other], [12, 5], "beta", "accuracy")
+    assert xs == list(range(1, 13))
+    own = [run.history for run in (one, other)]
+    assert ys[2] == pytest.approx((own[0][3].services[1].accuracy + own[1][3].services[1].accuracy) / 2)
+    assert ys[11] == pytest.approx((own[0][12].services[1].accuracy + own[1][5].services[1].accuracy) / 2)
+    _, spent = mean_series([one, other], [12, 5], "beta", "spent")
+    assert spent[11] == pytest.approx(own[0][12].services[1].spent / 2e6)
+    assert mean_series([one], [0], "beta", "accuracy") == ([], [])
+
+
+def test_the_band_of_a_mean_curve_is_the_interval_where_there_is_one(play_small: Play, scenario_text: str) -> None:
+    sessions = [play_small(scenario_text, seed=seed) for seed in range(4)]
+    xs, low, high = band_series(sessions, [12] * 4, "gamma", "accuracy")
+    assert xs == list(range(1, 13))
+    for number in (1, 7, 12):
+        values = [session.history[number].services[2].accuracy for session in sessions]
+        interval = paired_interval(values, np.zeros(4))
+        assert (low[number - 1], high[number - 1]) == pytest.approx((interval.low, interval.high))
+    sessions[3].state = RunState.RUNNING
+    assert band_series(sessions, [12] * 4, "gamma", "accuracy") == ([], [], [])
+    assert band_series(sessions[:2], [12] * 2, "gamma", "accuracy") == ([], [], [])
+    sessions = [play_small(scenario_text, seed=seed) for seed in range(3)]
+    xs, *_ = band_series(sessions, [12] * 3, "alpha", "mean_payment")  # it leaves early
+    assert 0 < len(xs) < 12
+    assert band_series(sessions, [0, 12, 12], "alpha", "accuracy") == ([], [], [])
+    _, low, high = band_series(sessions, [1, 12, 12], "gamma", "test_accuracy")  # one is compared at its first round
+    assert (low[-1], high[-1]) == (0.0, 1.0)
+    _, low, high = band_series(sessions, [1, 12, 12], "gamma", "reward")
+    assert low[-1] == 0.0
+    assert high[-1] > 1.0
+    # The band of a mean curve is the interval at each round in which there is one.
+    # A band leaves out rounds in which a run has no value.
+    # A band ends where no mean can be.
+    # The band of a mean curve is the interval at each round.

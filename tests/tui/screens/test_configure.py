@@ -14,7 +14,7 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from fl.training.models import MODELS
 from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, load, parse
-from support.screens import painted, until
+from support.screens import notes, painted, rendered, screen_of, text_of, until
 from tui.app import MarketApp
 from tui.screens.configure import PANES, ConfigureScreen, SaveDialog
 from tui.screens.dialog import Question
@@ -23,57 +23,54 @@ from tui.state.scenario_document import ScenarioDocument
 from tui.widgets.form_field import ChoiceField, FieldRow
 
 
-def form(app: MarketApp, small: Path, *, own: bool = True) -> ConfigureScreen:
+async def form(app: MarketApp, pilot: Pilot[None], small: Path, *, own: bool = True) -> ConfigureScreen:
+    """The form of small.toml, with the rows of its first tab."""
     path = small / "small.toml"
     screen = ConfigureScreen(path.read_text(), str(path), path if own else None, app)
     app.push_screen(screen)
+    await until(pilot, lambda: screen.query(FieldRow))
     return screen
 
 
 async def edited_form(app: MarketApp, pilot: Pilot[None], small: Path) -> ConfigureScreen:
     """The form of small.toml, in which the number of rounds was set to 20 and not yet saved."""
-    screen = form(app, small)
-    await until(pilot, lambda: screen.query(FieldRow))
+    screen = await form(app, pilot, small)
     row(screen, "rounds").query_one(Input).value = "20"
     await until(pilot, lambda: screen.document.changed)
     return screen
 
 
-async def fill(pilot: Pilot[None], screen: ConfigureScreen) -> None:
-    """Show each tab once: only then are its rows made."""
-    await until(pilot, lambda: screen.query(FieldRow))
+async def filled_form(app: MarketApp, pilot: Pilot[None], small: Path) -> ConfigureScreen:
+    """The form, each tab of which was shown once: only then are its rows made."""
+    screen = await form(app, pilot, small)
     tabs = screen.query_one("#form", TabbedContent)
     for pane in reversed(PANES.values()):
         tabs.active = pane
-        await until(pilot, lambda pane=pane: screen.query(f"#{pane} FieldRow") or pane == "tab-services")  # type: ignore[misc]
+        await until(pilot, lambda pane=pane: screen.query(f"#{pane} FieldRow") or pane == "tab-services")
+    return screen
 
 
 def row(screen: ConfigureScreen, *path: str | int) -> FieldRow:
     return next(found for found in screen.query(FieldRow) if found.path == path)
 
 
-def note(found: FieldRow) -> str:
-    return found.note
-
-
 async def test_problems_stand_beside_the_field_in_the_words_of_validate(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await fill(pilot, screen)
+        screen = await filled_form(app, pilot, small)
         row(screen, "rounds").query_one(Input).value = "-3"
         await until(pilot, lambda: screen.problems)
         try:
             parse(screen.document.text, str(small / "small.toml"))
         except ScenarioError as error:
             (problem,) = error.problems
-        await until(pilot, lambda: "✘" in note(row(screen, "rounds")))
-        assert problem.message in note(row(screen, "rounds"))
-        assert str(problem) in str(screen.query_one("#form-problems", Static).render())
-        assert "✎ was 12" in note(row(screen, "rounds"))
+        await until(pilot, lambda: "✘" in row(screen, "rounds").note)
+        assert problem.message in row(screen, "rounds").note
+        assert str(problem) in rendered(screen, "#form-problems")
+        assert "✎ was 12" in row(screen, "rounds").note
         assert "✘1" in str(screen.query_one(TabbedContent).get_tab("tab-market").label)
         row(screen, "rounds").query_one(Input).value = "12"
         await until(pilot, lambda: not screen.problems)
-        await until(pilot, lambda: "✎" not in note(row(screen, "rounds")))
+        await until(pilot, lambda: "✎" not in row(screen, "rounds").note)
         # A list that is none, a number that is none, and a problem of two keys at once.
         row(screen, "clients", "data_size").query_one(Input).value = "[40, "
         row(screen, "clients", "cost", "per_sample").query_one(Input).value = "cheap"
@@ -81,14 +78,13 @@ async def test_problems_stand_beside_the_field_in_the_words_of_validate(app: Mar
         row(screen, "clients", "data_size").query_one(Input).value = "[40, 80]"
         row(screen, "clients", "cost", "per_sample").query_one(Input).value = "0.001"
         await until(pilot, lambda: [p.key for p in screen.problems] == ["clients.cost"])
-        await until(pilot, lambda: "negative" in note(row(screen, "clients", "cost", "per_emd")))
+        await until(pilot, lambda: "negative" in row(screen, "clients", "cost", "per_emd").note)
 
 
 @pytest.mark.slow
 async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
+        screen = await form(app, pilot, small)
         await pilot.press("f3")
         await until(pilot, lambda: screen.document.services == 4)
         assert screen.service == 3
@@ -118,8 +114,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
 
 async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
+        screen = await form(app, pilot, small)
         await pilot.press("f3")
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 3, "policy")])
         edited = FieldRow.Edited(row(screen, "services", 3, "name"), "delta")
@@ -130,25 +125,19 @@ async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: Mark
         assert screen.document.services == 3
 
 
-async def test_a_file_that_was_changed_elsewhere_is_not_saved_over(app: MarketApp, small: Path) -> None:
-    path = small / "small.toml"
-    async with app.run_test(size=(120, 40)) as pilot:
-        await edited_form(app, pilot, small)
-        elsewhere = path.read_text().replace("rounds = 12", "rounds = 15")
-        path.write_text(elsewhere)
-        await pilot.press("ctrl+s")
-        assert isinstance(app.screen, SaveDialog)
-        assert app.screen.query_one(Input).value == str(path)
-        assert path.read_text() == elsewhere
-
-
-def test_line_ends_and_a_byte_order_mark_stay(tmp_path: Path) -> None:
+def test_a_file_keeps_its_line_ends_and_its_byte_order_mark_in_a_document(tmp_path: Path) -> None:
     path = tmp_path / "small.toml"
     path.write_bytes(b"\xef\xbb\xbfname = 'x'\r\nrounds = 3 # few\r\n[[services]]\r\n")
     assert [entry.state for entry in own_files(tmp_path)] == [""]
     document = ScenarioDocument(read_scenario(path))
     document.put(("rounds",), "4")
     assert document.text == "\ufeffname = 'x'\r\nrounds = 4 # few\r\n[[services]]\r\n"
+    # Of lines that end in two ways each keeps its end.
+    document = ScenarioDocument('name = "a"\r\n# mine\nrounds = 3\r\ndescription = """b\r\n"""\n')
+    assert not document.changed
+    document.put(("rounds",), "4")
+    assert document.text == 'name = "a"\r\n# mine\nrounds = 4\r\ndescription = """b\r\n"""\n'
+    # Of lines that end in two ways each keeps its end.
 
 
 @pytest.mark.slow
@@ -167,17 +156,13 @@ async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, smal
         await pilot.press("escape")
         assert app.screen is not screen
 
-        other = form(app, small, own=False)
-        await until(pilot, lambda: other.query(FieldRow))
+        other = await form(app, pilot, small, own=False)
         await pilot.press("ctrl+s")
         dialog = app.screen
-        assert isinstance(dialog, SaveDialog)
         assert dialog.query_one(Input).value == str(path)  # named after the scenario
         dialog.query_one(Input).focus()
         await pilot.press("enter")
-        assert "small.toml already exists; press Save again to replace it" in str(
-            dialog.query_one(".problem", Static).render()
-        )
+        assert "small.toml already exists; press Save again to replace it" in rendered(dialog, ".problem")
         dialog.query_one(Input).value = str(small / "new.toml")
         await pilot.press("enter")
         assert (small / "new.toml").read_text() == path.read_text()
@@ -186,8 +171,7 @@ async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, smal
 
 async def test_a_removed_value_takes_its_default(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
-        screen = form(app, small)
-        await fill(pilot, screen)
+        screen = await filled_form(app, pilot, small)
         row(screen, "timeline", "deadline").query_one(Input).value = "30"
         row(screen, "training", "momentum").query_one(Input).value = "0.5"
         await until(pilot, lambda: parse(screen.document.text).training.momentum == 0.5)
@@ -200,7 +184,7 @@ async def test_a_removed_value_takes_its_default(app: MarketApp, small: Path) ->
         await until(pilot, lambda: len(parse(screen.document.text).interventions) == 1)
 
 
-async def test_a_full_disk_leaves_the_users_scenario_as_it_was(
+async def test_nothing_is_lost_to_a_full_disk_or_to_another_editor(
     app: MarketApp, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = small / "small.toml"
@@ -214,21 +198,16 @@ async def test_a_full_disk_leaves_the_users_scenario_as_it_was(
         with monkeypatch.context() as full:
             full.setattr(os, "fsync", fsync)
             await pilot.press("ctrl+s")
-        assert path.read_text() == before
-        assert screen.document.changed
-
-
-async def test_what_was_edited_elsewhere_meanwhile_is_replaced_only_by_who_says_so(app: MarketApp, small: Path) -> None:
-    path = small / "small.toml"
-    async with app.run_test(size=(120, 40)) as pilot:
-        screen = await edited_form(app, pilot, small)
+        assert (path.read_text(), screen.document.changed) == (before, True)
+        app.clear_notifications()
         elsewhere = path.read_text().replace("slow", "quick") + "# edited in an editor\n"
         path.write_text(elsewhere)
 
         async def ask(answer: str | None) -> None:
             await pilot.press("ctrl+s")
-            await until(pilot, lambda: isinstance(app.screen, SaveDialog) and app.screen.query(Input))
-            assert any("has changed since it was opened" in note.message for note in app._notifications)
+            await screen_of(pilot, SaveDialog)
+            assert "has changed since it was opened" in str(notes(app))
+            assert answer is not None or app.screen.query_one(Input).value == str(path)
             if answer is not None:
                 app.screen.query_one(Input).value = answer
                 app.screen.query_one(Input).focus()
@@ -254,21 +233,15 @@ async def test_what_was_edited_elsewhere_meanwhile_is_replaced_only_by_who_says_
 MARK = b"\xef\xbb\xbf"
 
 
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-@pytest.mark.parametrize("mark", [b"", MARK])
-async def test_a_file_keeps_its_line_ends_and_its_byte_order_mark(
-    app: MarketApp, small: Path, mark: bytes, end: bytes
-) -> None:
+async def test_a_file_keeps_its_line_ends_and_its_byte_order_mark(app: MarketApp, small: Path) -> None:
     path = small / "small.toml"
-    path.write_bytes(mark + path.read_bytes().replace(b"\n", end))
+    path.write_bytes(MARK + path.read_bytes().replace(b"\n", b"\r\n"))
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: app.home.entries)
         [entry] = [entry for entry in app.home.entries if entry.path == path]
         assert not entry.state  # no problem
         app.home.edit_file(path, own=True)
-        await until(pilot, lambda: isinstance(app.screen, ConfigureScreen) and app.screen.query(FieldRow))
-        screen = app.screen
-        assert isinstance(screen, ConfigureScreen)
+        screen = await screen_of(pilot, ConfigureScreen)
         await until(pilot, lambda: "✔ valid" in painted(app))
         assert not screen.document.changed
         for _ in range(2):  # the second time, to what the first has written
@@ -278,17 +251,10 @@ async def test_a_file_keeps_its_line_ends_and_its_byte_order_mark(
             await until(pilot, lambda: not screen.document.changed)
             assert isinstance(app.screen, ConfigureScreen)
     saved = path.read_bytes()
-    assert saved.startswith(mark + b"# A")
-    assert saved.count(MARK) == bool(mark)
-    assert saved.count(b"\n") == saved.count(end)
+    assert saved.startswith(MARK + b"# A")
+    assert saved.count(MARK) == 1
+    assert saved.count(b"\n") == saved.count(b"\r\n")
     assert len(load(path).services) == 5
-
-
-def test_of_lines_that_end_in_two_ways_each_keeps_its_end() -> None:
-    document = ScenarioDocument('name = "a"\r\n# mine\nrounds = 3\r\ndescription = """b\r\n"""\n')
-    assert not document.changed
-    document.put(("rounds",), "4")
-    assert document.text == 'name = "a"\r\n# mine\nrounds = 4\r\ndescription = """b\r\n"""\n'
 
 
 @pytest.mark.slow
@@ -310,15 +276,14 @@ async def test_the_form_has_every_key_and_counts_every_problem_on_a_tab(app: Mar
     wrong = '[market]\nmechanism = "pay-as-offerd"\noptions = 3\n\n[[runs]]\nroundz = 3\n'
     path.write_text(f"{path.read_text()}\n{wrong}")
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await fill(pilot, screen)
+        screen = await filled_form(app, pilot, small)
         await until(pilot, lambda: screen.problems)
         paths = {found.path for found in screen.query(FieldRow)}
         assert paths == {key.path for key in keys() if key.label != "services"} | {
             ("services", 0, *key.path) for key in keys(("services", 0))
         }
-        assert "at least 1" in note(row(screen, "training", "eval_samples"))
-        await until(pilot, lambda: "✘" in note(row(screen, "market", "options")))
+        assert "at least 1" in row(screen, "training", "eval_samples").note
+        await until(pilot, lambda: "✘" in row(screen, "market", "options").note)
         labels = [str(tab.label) for tab in screen.query(Tab)]
         assert sum(int(label.partition("✘")[2] or 0) for label in labels) == len(screen.problems)
         row(screen, "market", "options").query_one(Input).value = ""
@@ -332,9 +297,7 @@ async def test_models_and_mechanisms_are_chosen_plug_ins_included(app: MarketApp
     MECHANISMS.register("mine", type("Mine", (PayAsOffered,), {}))
     MODELS.register("own", lambda labels: None)
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
-        await fill(pilot, screen)
+        screen = await filled_form(app, pilot, small)
         for path, name in {("market", "mechanism"): "mine", ("training", "model"): "own"}.items():
             (await row(screen, *path).open()).value = name
             await until(pilot, lambda path=path, name=name: screen.document.get(path) == name)
@@ -349,17 +312,14 @@ WRONG = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("line", WRONG)
-async def test_a_field_is_typed_into_where_something_else_than_its_table_stands(
-    app: MarketApp, small: Path, line: str
-) -> None:
+async def test_a_field_is_typed_into_where_its_table_is_something_else(app: MarketApp, small: Path, line: str) -> None:
     path, key = small / "small.toml", WRONG[line]
     text = path.read_text()
     if key[0] == "clients":
         text = text[: text.index("[clients]")] + text[text.index("# The first.") :]
     path.write_text(f"{line}\n{text}")
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await fill(pilot, screen)
+        screen = await filled_form(app, pilot, small)
         await until(pilot, lambda: screen.problems)
         assert any(problem.key == key[0] or problem.key.startswith("clients") for problem in screen.problems)
         row(screen, *key).query_one(Input).value = "1"
@@ -370,14 +330,12 @@ async def test_a_field_is_typed_into_where_something_else_than_its_table_stands(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("services", ["5", "[5]", "[]"])
-async def test_services_are_added_and_edited_where_something_else_stands(
-    app: MarketApp, small: Path, services: str
-) -> None:
+async def test_services_are_added_where_something_else_stands(app: MarketApp, small: Path, services: str) -> None:
     path = small / "small.toml"
     text = path.read_text()
     path.write_text(f"services = {services}\n" + text[: text.index("# The first.")])
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
+        screen = await form(app, pilot, small)
         await until(pilot, lambda: screen.problems)
         before = screen.document.services
         await pilot.press("f2")
@@ -396,22 +354,20 @@ async def test_where_there_is_no_service_none_is_duplicated(app: MarketApp, smal
     path = small / "small.toml"
     path.write_text(path.read_text().partition("# The first.")[0])
     async with app.run_test(size=(120, 40)) as pilot:
-        form(app, small)
+        await form(app, pilot, small)
         await pilot.press("f3")
-        await until(pilot, lambda: len(app._notifications) > 0, "the notice")
-        assert [note.message for note in app._notifications] == [
-            "There is no service to duplicate; press F2 to add one."
-        ]
+        await until(pilot, lambda: notes(app), "the notice")
+        assert notes(app) == ["There is no service to duplicate; press F2 to add one."]
 
 
 async def test_beside_the_form_stands_what_the_scenario_means_where_there_is_room(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(160, 48)) as pilot:
-        screen = form(app, small)
+        screen = await form(app, pilot, small)
         await until(pilot, lambda: screen.query("#form-meaning"))
         meaning = screen.query_one("#form-meaning", Static)
 
         def said() -> str:
-            return " ".join(" ".join(strip.text for strip in meaning.render_lines(meaning.size.region)).split())
+            return " ".join(text_of(meaning).split())
 
         await until(pilot, lambda: "over at most 12 rounds" in said())
         row(screen, "rounds").query_one(Input).value = "7"
@@ -424,74 +380,44 @@ async def test_beside_the_form_stands_what_the_scenario_means_where_there_is_roo
         assert not screen.query_one("#form-side").size
 
 
-async def test_a_list_of_choices_is_made_when_a_key_or_a_click_opens_it(app: MarketApp, small: Path) -> None:
-    async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
-        assert not screen.query(Select)  # those of all keys would take most of the time that the form takes
-        found = row(screen, "market", "mechanism")
-        found.query_one(ChoiceField).focus()
-        await until(pilot, lambda: found.query_one(ChoiceField).has_focus)
-        await pilot.press("enter")
-        await until(pilot, lambda: found.query(Select) and found.query_one(Select).expanded)
-        await pilot.press("down", "enter")
-        await until(pilot, lambda: "✎ was" in note(found))  # which moves what stands below, where the mouse goes
-        await pilot.pause()
-        assert screen.document.get(("market", "mechanism"))
-        bids = row(screen, "market", "bids")
-        await pilot.mouse_down(bids.query_one(ChoiceField), offset=(1, 0))
-        await until(pilot, lambda: bids.query(Select) and bids.query_one(Select).expanded)
-
-
-@pytest.mark.parametrize("width", [80, 200])
-async def test_values_say_what_they_come_to_in_this_market(app: MarketApp, small: Path, width: int) -> None:
-    async with app.run_test(size=(width, 60)) as pilot:
-        screen = form(app, small)
-        await fill(pilot, screen)
+async def test_values_say_what_they_come_to_in_this_market(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(200, 60)) as pilot:
+        screen = await filled_form(app, pilot, small)
         budget = row(screen, "services", 0, "budget")
-        await until(pilot, lambda: "→ buys about 4 clients a round" in note(budget))  # 10 at bids of 1.20 to 3.80
+        await until(pilot, lambda: "→ buys about 4 clients a round" in budget.note)  # 10 at bids of 1.20 to 3.80
         budget.query_one(Input).value = "25"
-        await until(pilot, lambda: "→ buys about 10 clients a round" in note(budget))
+        await until(pilot, lambda: "→ buys about 10 clients a round" in budget.note)
         assert "{}" not in painted(app).partition("market.options")[2].splitlines()[0]
         screen.query_one("#form", TabbedContent).active = "tab-services"
-        await until(pilot, lambda: "money per round" in painted(app))
-        assert "→ buys about 10 clients a round" in painted(app)
+        for width in (200, 80):
+            await pilot.resize_terminal(width, 60)
+            await until(pilot, lambda: "money per round" in painted(app))
+            assert "→ buys about 10 clients a round" in painted(app)
 
 
-async def test_a_text_longer_than_its_field_is_shown_as_far_as_it_goes(app: MarketApp, small: Path) -> None:
-    async with app.run_test(size=(80, 24)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
-        editor = row(screen, "description").query_one(Input)
-        editor.value = "long " * 60
-        await pilot.pause()
-        assert editor.scrollable_content_region.height == 1  # a scroll bar would take its only line
-
-
-@pytest.mark.parametrize("width", [80, 140])
-async def test_a_long_path_is_cut_with_a_sign_and_what_has_changed_is_said(
-    app: MarketApp, small: Path, width: int
-) -> None:
+async def test_a_long_path_is_cut_with_a_sign_and_what_has_changed_is_said(app: MarketApp, small: Path) -> None:
     folder = small / "a-folder-with-a-long-name" / "and-another-one-with-a-longer-name" / "and-a-third-one-below-them"
     folder.mkdir(parents=True)
     path = (small / "small.toml").rename(folder / "small[1].toml")
-    async with app.run_test(size=(width, 40)) as pilot:
+    async with app.run_test(size=(80, 40)) as pilot:
         screen = ConfigureScreen(path.read_text(), str(path), path, app)
         app.push_screen(screen)
         await until(pilot, lambda: screen.query(FieldRow))
-        title = painted(app).splitlines()[0].rstrip()
-        assert title.startswith(" …") or len(str(path)) + 12 < width
-        assert title.endswith("below-them/small[1].toml  unchanged")
+        for width in (140, 80):
+            await pilot.resize_terminal(width, 40)
+            await pilot.pause()
+            title = painted(app).splitlines()[0].rstrip()
+            assert title.startswith(" …") or len(str(path)) + 12 < width
+            assert title.endswith("below-them/small[1].toml  unchanged")
         row(screen, "rounds").query_one(Input).value = "7"
         await until(pilot, lambda: painted(app).splitlines()[0].rstrip().endswith("✎ changed"))
 
 
-async def test_the_tab_key_goes_from_field_to_field_and_the_field_with_the_focus_has_a_bar(
+async def test_the_tab_key_goes_from_field_to_field_and_choices_are_listed_on_demand(
     app: MarketApp, small: Path
 ) -> None:
     async with app.run_test(size=(140, 40)) as pilot:
-        screen = form(app, small)
-        await until(pilot, lambda: screen.query(FieldRow))
+        screen = await form(app, pilot, small)
         for found in screen.query("#tab-market FieldRow").results(FieldRow):
             await pilot.press("tab")
             assert app.focused in found.query("Input, ChoiceField")
@@ -502,6 +428,26 @@ async def test_the_tab_key_goes_from_field_to_field_and_the_field_with_the_focus
         screen.query_one("#service-list").focus()
         await pilot.press("tab")
         assert app.focused in row(screen, "services", 0, "name").query(Input)
+        # A text longer than its field is shown as far as it goes.
+        screen.query_one("#form", TabbedContent).active = "tab-market"
+        editor = row(screen, "description").query_one(Input)
+        editor.value = "long " * 60
+        await pilot.pause()
+        assert editor.scrollable_content_region.height == 1  # a scroll bar would take its only line
+        # A list of choices is made when a key or a click opens it.
+        assert not screen.query(Select)  # those of all keys would take most of the time that the form takes
+        found = row(screen, "market", "mechanism")
+        found.query_one(ChoiceField).focus()
+        await until(pilot, lambda: found.query_one(ChoiceField).has_focus)
+        await pilot.press("enter")
+        await until(pilot, lambda: found.query(Select) and found.query_one(Select).expanded)
+        await pilot.press("down", "enter")
+        await until(pilot, lambda: "✎ was" in found.note)  # which moves what stands below, where the mouse goes
+        await pilot.pause()
+        assert screen.document.get(("market", "mechanism"))
+        bids = row(screen, "market", "bids")
+        await pilot.mouse_down(bids.query_one(ChoiceField), offset=(1, 0))
+        await until(pilot, lambda: bids.query(Select) and bids.query_one(Select).expanded)
 
 
 async def test_groups_of_clients_are_edited_as_a_list_of_tables(app: MarketApp, small: Path) -> None:
@@ -509,8 +455,7 @@ async def test_groups_of_clients_are_edited_as_a_list_of_tables(app: MarketApp, 
     groups = '[[clients.groups]]\nname = "servers"  # two\ncount = 2\n\n'
     path.write_text(path.read_text().replace("# The first.", f"{groups}# The first."))
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = form(app, small)
-        await fill(pilot, screen)
+        screen = await filled_form(app, pilot, small)
         editor = row(screen, "clients", "groups").query_one(Input)
         assert editor.value == '[{name = "servers", count = 2}]'
         editor.value = editor.value.replace("2", "20")

@@ -1,7 +1,6 @@
 """Home: what is listed, searched, previewed, and where each key goes."""
 
 import re
-from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 from shutil import copytree
@@ -13,13 +12,12 @@ from rich.style import Style
 from textual.events import Click
 from textual.geometry import Size
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList
 
 from scenarios.loader import builtin_names, parse
 from scenarios.logs.directory import RunDirectory
 from support.runs import RECORDED
-from support.screens import painted, until
-from support.tiers import slow
+from support.screens import Play, notes, painted, rendered, screen_of, text_of, until, write_run
 from tui.app import MarketApp
 from tui.screens import home as home_screen
 from tui.screens.compare import CompareScreen
@@ -33,7 +31,6 @@ from tui.state.catalogue import Entry, age
 from tui.state.known_runs import PAPER_POLICIES, paper, recent_runs
 from tui.state.pace import TO_WATCH
 from tui.state.training_log import NEEDED
-from tui.state.watched_run import Session
 from tui.widgets.plot import Plot
 from tui.widgets.preview import Preview, preview
 from tui.widgets.preview_pane import PreviewPane
@@ -42,66 +39,50 @@ from tui.widgets.preview_pane import PreviewPane
 async def home(pilot: Pilot[None]) -> HomeScreen:
     """The home screen, once it lists the runs, too, which come after the scenarios."""
     screen = pilot.app.screen
-    assert isinstance(screen, HomeScreen)
     await until(pilot, lambda: screen.entries)
     screen.action_reload()
     await until(pilot, lambda: all(it.is_finished for it in pilot.app.workers if it.group == "reload"))
     return screen
 
 
-def write_run(session: Session, place: Path) -> Path:
-    """Write a session's run directory, as a run that was interrupted leaves it."""
-    from scenarios.logs.columns import TABLES
-
-    place.mkdir(parents=True)
-    from scenarios.loader import dumps
-
-    assert session.scenario is not None
-    (place / "scenario.toml").write_text(dumps(session.scenario))
-    for name, table in TABLES.items():
-        rows = "".join(logged.text[name] for logged in session.history)
-        table.path(place).write_text(table.header + rows)
-    return place
-
-
-async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp) -> None:
-    async with app.run_test(size=(100, 30)) as pilot:
+async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp, small: Path) -> None:
+    (small / "mine.csv").write_text(",".join(NEEDED) + "\n")
+    async with app.run_test(size=(120, 40)) as pilot:
         screen = await home(pilot)
-        names = [entry.name for entry in screen.entries]
+        entries = screen.query_one(OptionList)
+        names = [entry.name for entry in screen.entries if entry.kind != "training"]
         assert names[0] == "quickstart"
         assert set(names) == {*builtin_names(), "small.toml"}
+        await until(pilot, lambda: "mine" in painted(app), "the training")
+        assert "paper-fitted The paper's settings" in painted(app)  # ages take no room from what scenarios are about
+        # A click on an entry that has gone since it was painted does nothing.
+        begun = screen.chosen
+        entries.post_message(Click(entries, 1, 1, 0, 0, 1, False, False, False, style=Style(meta={"option": 1000})))
+        await pilot.pause()
+        assert screen.chosen == begun
         await pilot.press("slash", *"small")
-        listed = [str(option.prompt) for option in screen.query_one(OptionList).options]
+        listed = [str(option.prompt) for option in entries.options]
         assert any("small.toml" in name for name in listed)
         assert not any("paper" in name for name in listed)
         await pilot.press("enter")
-        assert screen.query_one(OptionList).has_focus
+        assert entries.has_focus
         await pilot.press("escape")
         assert screen.query_one("#search", Input).value == ""
         await pilot.press("slash", *"no such thing")
         assert screen.chosen is None
-        await pilot.press("enter", "enter", "e", "p", "r", "space", "c")  # nothing is chosen, nothing happens
-        assert pilot.app.screen is screen
-
-
-async def test_a_click_on_an_entry_that_has_gone_since_it_was_painted_does_nothing(app: MarketApp) -> None:
-    async with app.run_test() as pilot:
-        screen = await home(pilot)
-        entries, begun = screen.query_one(OptionList), screen.chosen
-        entries.post_message(Click(entries, 1, 1, 0, 0, 1, False, False, False, style=Style(meta={"option": 1000})))
-        await pilot.pause()
-        assert screen.chosen == begun
-
-
-async def test_pages_of_a_list_that_has_no_room_are_not_turned(app: MarketApp) -> None:
-    async with app.run_test(size=(20, 1)) as pilot:
-        await home(pilot)
+        await pilot.press("enter", "enter", "c")  # nothing is chosen, nothing happens
+        for key in ("e", "p", "r", "space"):
+            app.clear_notifications()
+            await pilot.press(key)
+            assert notes(app) == ["Nothing is chosen."]
+        assert app.screen is screen
+        # Pages of a list that has no room are not turned.
+        await pilot.press("escape")
+        await pilot.resize_terminal(20, 1)
         await pilot.press("pagedown", "pageup")
 
 
-async def test_the_thread_of_a_preview_asks_no_widget_how_large_it_is(
-    app: MarketApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_the_thread_of_a_preview_asks_no_widget_its_size(app: MarketApp, monkeypatch: pytest.MonkeyPatch) -> None:
     """It would lay widgets out while the app does."""
     asked = set()
 
@@ -112,57 +93,70 @@ async def test_the_thread_of_a_preview_asks_no_widget_how_large_it_is(
     monkeypatch.setattr(PreviewPane, "size", property(size))
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await home(pilot)
-        await until(pilot, lambda: "digits" in text(screen.query_one("#preview", Static)), "a preview")
+        await until(pilot, lambda: "digits" in preview_of(screen), "a preview")
+        # What was loaded while the app ended is dropped: its widgets are gone then.
+        pane = screen.query_one(PreviewPane)
+        await screen.query("#home-right, #entries").remove()
+        pane.show(Preview("a preview"))
+        screen._list(screen.entries)
     assert asked == {main_thread()}
 
 
-def text(widget: Static) -> str:
-    return " ".join(" ".join(strip.text for strip in widget.render_lines(widget.size.region)).split())
+def preview_of(screen: HomeScreen) -> str:
+    return " ".join(text_of(screen.query_one("#preview")).split())
 
 
-async def test_a_broken_scenario_is_previewed_with_its_problems_and_does_not_run(app: MarketApp, small: Path) -> None:
-    (small / "broken.toml").write_text((small / "small.toml").read_text().replace("hqfa", "hqfaa"))
-    async with app.run_test(size=(120, 30)) as pilot:
-        screen = await home(pilot)
-        await pilot.press("slash", *"broken", "enter")
-        await until(pilot, lambda: "did you mean 'hqfa'?" in text(screen.query_one("#preview", Static)))
-        await pilot.press("enter")
-        assert pilot.app.screen is screen
-        assert [it.message for it in pilot.app._notifications] == ["1 problem; correct the scenario first"]
-
-
-async def test_a_file_that_is_no_toml_is_listed_as_having_problems_and_previewed_with_its_line(
-    app: MarketApp, small: Path
-) -> None:
-    (small / "typo.toml").write_text((small / "small.toml").read_text().replace("[[services]]", "[[services]", 1))
+async def test_what_is_no_scenario_is_previewed_with_its_problems_and_not_run(app: MarketApp, small: Path) -> None:
+    right = (small / "small.toml").read_text()
+    (small / "broken.toml").write_text(right.replace("hqfa", "hqfaa"))
+    (small / "typo.toml").write_text(right.replace("[[services]]", "[[services]", 1))
     (small / "other.toml").write_text('[tool.mine]\nname = "x"\n')
     async with app.run_test(size=(120, 30)) as pilot:
         screen = await home(pilot)
-        assert [entry.title for entry in screen.entries if entry.kind == "file"] == [
-            "small.toml",
-            "typo.toml (has problems)",
-        ]
-        await pilot.press("slash", *"typo", "enter")
-        await until(pilot, lambda: "typo.toml has problems:" in text(screen.query_one("#preview", Static)))
+
+        async def refused(file: str, key: str, words: str) -> None:
+            app.clear_notifications()
+            await pilot.press(key)
+            assert app.screen is screen
+            assert words.format(small / file) in str(notes(app))
+
+        files = [entry.title for entry in screen.entries if entry.kind == "file"]
+        assert files == ["broken.toml", "small.toml", "typo.toml (has problems)"]
+        await pilot.press("slash", *"broken", "enter")
+        await until(pilot, lambda: "did you mean 'hqfa'?" in preview_of(screen))
+        await refused("broken.toml", "enter", "1 problem; correct the scenario first")
+        await pilot.press("escape", "slash", *"typo", "enter")
+        await until(pilot, lambda: "typo.toml has problems:" in preview_of(screen))
+        await refused("typo.toml", "e", "{}:14: is not valid TOML")
+        assert "correct it in a text editor" in str(notes(app))
+        await pilot.press("escape", "slash", *"small.toml", "enter")
+        (small / "small.toml").write_bytes(b"\xff\xfe")
+        await refused("small.toml", "e", "{}: cannot be read: it is not UTF-8 text")
+        # What was deleted meanwhile leaves the list.
+        for key in ("r", "e", "enter"):
+            (small / "small.toml").write_text(right)
+            await home(pilot)
+            await pilot.press("escape", "slash", *"small.toml", "enter")
+            (small / "small.toml").unlink()
+            await refused("small.toml", key, "{}: cannot be read: No such file or directory")
+            await until(pilot, lambda: screen.chosen is None)
 
 
-async def test_a_run_that_is_played_is_followed_in_list_and_preview(
-    app: MarketApp, small: Path, play_small: Callable[..., Session]
-) -> None:
+async def test_a_run_that_plays_is_followed_in_list_and_preview(app: MarketApp, small: Path, play_small: Play) -> None:
     place = small / "runs" / "small-00000000" / "hqfa" / "seed-0001"
     write_run(play_small(rounds=3), place)
     async with app.run_test(size=(120, 40)) as pilot:
         with RunDirectory(place).locked():
             screen = await home(pilot)
             await pilot.press("slash", *"hqfa", "enter")
-            await until(pilot, lambda: "3 of 12 rounds" in text(screen.query_one("#preview", Static)), "the run")
+            await until(pilot, lambda: "3 of 12 rounds" in preview_of(screen), "the run")
             table = place / "rounds.csv"
             table.write_text(table.read_text() + "".join(play_small().history[n].text["rounds"] for n in (4, 5)))
-            await until(pilot, lambda: "5 of 12 rounds" in text(screen.query_one("#preview", Static)), "more rounds")
+            await until(pilot, lambda: "5 of 12 rounds" in preview_of(screen), "more rounds")
         await until(pilot, lambda: [it.state for it in screen.entries if it.is_run] == ["interrupted"], "its end")
 
 
-async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_small: Callable[..., Session]) -> None:
+async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_small: Play) -> None:
     for policy, rounds in (("hqfa", 12), ("lcfa", 5)):
         write_run(play_small(rounds=rounds), small / "runs" / "small-00000000" / policy / "seed-0001")
     async with app.run_test(size=(120, 40)) as pilot:
@@ -177,7 +171,6 @@ async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_
         assert "Recent runs are those in runs/, or in the folder given with --out." in app.screen.words
         await pilot.press("escape", "escape", "slash", *"hqfa", "enter", "p")
         market = app.screen
-        assert isinstance(market, MarketScreen)
         await until(pilot, lambda: len(market.session.history) == 12)
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
@@ -188,33 +181,25 @@ async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_
         await pilot.press("escape", "q")
 
 
-async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Callable[..., Session]) -> None:
+async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Play) -> None:
     place = write_run(play_small(), small / "runs" / "small-00000000" / "hqfa" / "seed-0001")
     app = MarketApp(run=place, out=small / "runs", folder=small)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+        await screen_of(pilot, MarketScreen)
     app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small)
     async with app.run_test(size=(100, 30)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"))
-        await pilot.pause()
-        dialog = app.screen
-        seed = dialog.query_one("#seed", Input)
-        assert seed.value == "0"
-        seed.value = ""
-        await pilot.pause()
-        assert dialog.query_one("#go").disabled
-        seed.value = "7"
-        await pilot.pause()
-        assert not dialog.query_one("#go").disabled
+        dialog = await screen_of(pilot, StartRunDialog)
+        for seed in ("0", "", "7"):
+            dialog.query_one("#seed", Input).value = seed
+            await pilot.pause()
+            assert dialog.query_one("#go").disabled == (not seed)
 
 
 @pytest.mark.usefixtures("just_now")
-async def test_recent_runs_show_their_state_and_are_found_by_it(
-    app: MarketApp, small: Path, play_small: Callable[..., Session]
-) -> None:
+async def test_recent_runs_show_their_state_and_are_found_by_it(app: MarketApp, small: Path, play_small: Play) -> None:
     runs = small / "runs" / "small-00000000"
     for policy in ("hqfa", "lcfa", "random", "ucb", "oort"):
-        (write_run(play_small(), runs / policy / "seed-0001") / "run.log").touch()
+        write_run(play_small(), runs / policy / "seed-0001")
     for policy, status in (("hqfa", "complete"), ("lcfa", "failed"), ("oort", "complete")):
         RunDirectory(runs / policy / "seed-0001").finish({**RECORDED, "status": status})
     (runs / "oort" / "seed-0001" / "events.csv").unlink()
@@ -231,15 +216,15 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(
             "small oort seed 1 ✘ unreadable just now 1 of 3 targets",
         }
         await pilot.press("escape", "slash", *"small · failed", "enter")
-        await until(pilot, lambda: "failed, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
+        await until(pilot, lambda: "failed, 12 of 12 rounds" in preview_of(screen))
         # A run stays the chosen one when its state changes.
         RunDirectory(runs / "lcfa" / "seed-0001").finish({**RECORDED, "status": "complete"})
         await pilot.press("escape", "f5")
         await until(pilot, lambda: all(entry.state != "failed" for entry in screen.entries))
-        await until(pilot, lambda: "complete, 12 of 12 rounds" in text(screen.query_one("#preview", Static)))
+        await until(pilot, lambda: "complete, 12 of 12 rounds" in preview_of(screen))
 
 
-def test_runs_of_different_markets_of_one_name_are_told_apart(small: Path, play_small: Callable[..., Session]) -> None:
+def test_runs_of_different_markets_of_one_name_are_told_apart(small: Path, play_small: Play) -> None:
     """The points of a sweep by their values, and what none tells apart, such as a fork, by its hash."""
     runs = small / "runs"
     for folder, budget in (("small-00000001", "6"), ("small-00000002", "7")):
@@ -257,7 +242,7 @@ def test_runs_of_different_markets_of_one_name_are_told_apart(small: Path, play_
 
 
 async def test_of_many_runs_the_newest_are_listed_and_the_preview_names_the_point_of_the_sweep(
-    app: MarketApp, small: Path, play_small: Callable[..., Session], monkeypatch: pytest.MonkeyPatch
+    app: MarketApp, small: Path, play_small: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A point's values stand in the list below the first of its runs alone, which may be screens above."""
     for budget in (6, 7):
@@ -271,16 +256,14 @@ async def test_of_many_runs_the_newest_are_listed_and_the_preview_names_the_poin
         screen = await home(pilot)
         await until(pilot, lambda: "Recent runs, the newest 3 (b: all) · 3" in painted(app), "the runs")
         await pilot.press("G")
-        await until(pilot, lambda: "small (services.alpha.budget=6)" in text(screen.query_one("#preview", Static)))
+        await until(pilot, lambda: "small (services.alpha.budget=6)" in preview_of(screen))
         for _ in range(2):
             listed = [str(option.prompt) for option in screen.query_one(OptionList).options]
             assert sum("\n" in line for line in listed) == 2  # the values stand below the first run of each point
             await pilot.press("k", "space")  # also where the second of two is marked
 
 
-def test_a_run_whose_plug_in_is_not_loaded_is_previewed(
-    app: MarketApp, small: Path, play_small: Callable[..., Session]
-) -> None:
+def test_a_run_whose_plug_in_is_not_loaded_is_previewed(app: MarketApp, small: Path, play_small: Play) -> None:
     place = write_run(play_small(), small / "runs" / "small-00000000" / "mine" / "seed-0001")
     scenario = place / "scenario.toml"
     scenario.write_text(scenario.read_text().replace('"random"', '"of-a-plug-in"'))
@@ -292,32 +275,21 @@ def test_a_run_whose_plug_in_is_not_loaded_is_previewed(
 
 
 @pytest.mark.usefixtures("just_now")
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), *slow(((160, 48),), ((200, 60),))])
-async def test_a_long_name_is_cut_before_seed_state_and_age(
-    app: MarketApp, small: Path, play_small: Callable[..., Session], size: tuple[int, int]
-) -> None:
+async def test_a_long_name_is_cut_before_seed_state_and_age(app: MarketApp, small: Path, play_small: Play) -> None:
     long = "a-scenario-whose-name-has-as-many-letters-as-a-name-may-have-64a"
     for seed in (1, 2):
         write_run(play_small(), small / "runs" / f"{long}-00000000" / "as-configured" / f"seed-{seed:04d}")
-    async with app.run_test(size=size) as pilot:
+    async with app.run_test(size=(80, 24)) as pilot:
         await home(pilot)
         await pilot.press("slash", *"seed")
-        await until(pilot, lambda: "seed 2" in painted(app))
-        for row in [line for line in painted(app).splitlines() if "a-scenario" in line and "as-configured" in line]:
-            assert re.search(r"a-scenario-\S*… as-configured seed [12] ▷ incomplete just now", row)
+        for size in ((80, 24), (120, 40), (160, 48), (200, 60)):
+            await pilot.resize_terminal(*size)
+            await until(pilot, lambda: "seed 2" in painted(app))
+            for row in [line for line in painted(app).splitlines() if "a-scenario" in line and "as-configured" in line]:
+                assert re.search(r"a-scenario-\S*… as-configured seed [12] ▷ incomplete just now", row)
 
 
-async def test_ages_of_trainings_take_no_room_from_what_scenarios_are_about(app: MarketApp, small: Path) -> None:
-    (small / "mine.csv").write_text(",".join(NEEDED) + "\n")
-    async with app.run_test(size=(120, 40)) as pilot:
-        await home(pilot)
-        await until(pilot, lambda: "mine" in painted(app))
-        assert "paper-fitted The paper's settings" in painted(app)
-
-
-async def test_a_run_is_previewed_with_its_curves_as_large_as_there_is_room_for(
-    app: MarketApp, small: Path, play_small: Callable[..., Session]
-) -> None:
+async def test_a_run_is_previewed_with_curves_that_fit_the_room(app: MarketApp, small: Path, play_small: Play) -> None:
     write_run(play_small(), small / "runs" / "small-00000000" / "hqfa" / "seed-0001")
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await home(pilot)
@@ -329,7 +301,7 @@ async def test_a_run_is_previewed_with_its_curves_as_large_as_there_is_room_for(
         assert curve[0] == "▁"
         await pilot.resize_terminal(160, 48)
         await until(pilot, lambda: screen.query("Plot") and screen.query_one(Plot).size.height > 9)
-        assert [curve.sign for curve in screen.query_one(Plot)._curves] == ["1", "2", "3"]
+        assert [curve.sign for curve in screen.query_one(Plot).curves] == ["1", "2", "3"]
         await pilot.press("escape", "home", "down")  # a scenario, which has none
         await until(pilot, lambda: not screen.query_one(Plot).display)
         await until(pilot, lambda: 'name = "changing"' in painted(app))
@@ -349,9 +321,7 @@ async def test_who_has_nothing_yet_is_offered_three_beginnings(tmp_path: Path) -
         await pilot.press("escape")
         await until(pilot, lambda: app.screen is screen)
         assert await pilot.double_click("#entries", offset=(8, 2))  # the first
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen))
-        market = app.screen
-        assert isinstance(market, MarketScreen)
+        market = await screen_of(pilot, MarketScreen)
         assert market.session.speed == TO_WATCH
         await until(pilot, lambda: len(market.session.history) > 1)
         await pilot.press("escape")
@@ -375,7 +345,7 @@ def test_ages_are_in_the_largest_unit(seconds: float, words: str) -> None:
 HOSTILE = "[bold]x[b] \x1b[31m\x1b]0;owned\x07"
 
 
-async def test_names_of_folders_are_shown_as_they_are(small: Path, play_small: Callable[..., Session]) -> None:
+async def test_names_of_folders_are_shown_as_they_are(small: Path, play_small: Play) -> None:
     out = small / "runs"
     write_run(play_small(), out / "small-00000000" / HOSTILE / "seed-0001")
     written: list[str] = []
@@ -397,9 +367,7 @@ async def test_names_of_folders_are_shown_as_they_are(small: Path, play_small: C
         assert "\x1b" not in text
 
 
-async def test_a_preview_that_takes_long_does_not_replace_that_of_what_is_highlighted_now(
-    app: MarketApp, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_late_preview_does_not_replace_a_newer_one(app: MarketApp, monkeypatch: pytest.MonkeyPatch) -> None:
     begun: list[str] = []
     ended: list[str] = []
     go_on = Event()
@@ -423,50 +391,11 @@ async def test_a_preview_that_takes_long_does_not_replace_that_of_what_is_highli
         go_on.set()
         await until(pilot, lambda: first in ended)
         await pilot.pause(0.2)  # in which the thread would hand its preview over
-        assert str(screen.query_one("#preview", Static).render()) == f"preview of {second}"
-
-
-async def test_a_file_with_a_syntax_error_is_not_opened_in_the_form_and_its_line_is_named(
-    app: MarketApp, small: Path
-) -> None:
-    typo = small / "typo.toml"
-    typo.write_text((small / "small.toml").read_text().replace("[[services]]", "[[services]", 1))
-    async with app.run_test(size=(120, 30)) as pilot:
-        screen = await home(pilot)
-        await pilot.press("slash", *"typo", "enter", "e")
-        assert pilot.app.screen is screen
-        assert f"{typo}:14: is not valid TOML" in notes(app)
-        assert "correct it in a text editor" in notes(app)
-
-
-async def test_a_file_that_is_not_utf_8_is_neither_run_nor_edited(app: MarketApp, small: Path) -> None:
-    async with app.run_test(size=(120, 30)) as pilot:
-        screen = await home(pilot)
-        await pilot.press("slash", *"small.toml", "enter")
-        (small / "small.toml").write_bytes(b"\xff\xfe")
-        await pilot.press("e")
-        assert pilot.app.screen is screen
-        assert f"{small}/small.toml: cannot be read: it is not UTF-8 text" in notes(app)
-
-
-@pytest.mark.parametrize("key", ["r", "e", "enter"])
-async def test_a_file_that_was_deleted_meanwhile_is_named_and_leaves_the_list(
-    app: MarketApp, small: Path, key: str
-) -> None:
-    async with app.run_test(size=(120, 30)) as pilot:
-        screen = await home(pilot)
-        await pilot.press("slash", *"small.toml", "enter")
-        (small / "small.toml").unlink()
-        await pilot.press(key)
-        assert pilot.app.screen is screen
-        assert f"{small}/small.toml: cannot be read: No such file or directory" in notes(app)
-        await until(pilot, lambda: screen.chosen is None)
+        assert rendered(screen, "#preview") == f"preview of {second}"
 
 
 @pytest.mark.slow
-async def test_open_runs_are_marked_compared_run_again_and_edited(
-    app: MarketApp, small: Path, play_small: Callable[..., Session]
-) -> None:
+async def test_open_runs_are_marked_compared_rerun_and_edited(app: MarketApp, small: Path, play_small: Play) -> None:
     runs = small / "runs" / "small-00000000"
     for policy in ("hqfa", "lcfa"):
         write_run(play_small(), runs / policy / "seed-0001")
@@ -495,34 +424,7 @@ async def test_open_runs_are_marked_compared_run_again_and_edited(
         for key, wanted in (("r", StartRunDialog), ("e", ConfigureScreen)):
             listed.highlighted = 1
             await pilot.press(key)
-            await until(pilot, lambda wanted=wanted: isinstance(app.screen, wanted))  # type: ignore[misc]
+            await until(pilot, lambda wanted=wanted: isinstance(app.screen, wanted))
             await pilot.press("escape")
             await until(pilot, lambda: app.screen is screen)
-        assert notes(app) == ""
-
-
-async def test_a_key_that_has_nothing_to_act_on_says_so(app: MarketApp) -> None:
-    async with app.run_test(size=(100, 30)) as pilot:
-        screen = await home(pilot)
-        await pilot.press("slash", *"no such thing", "enter")
-        for key in ("e", "p", "r", "space"):
-            app.clear_notifications()
-            await pilot.press(key)
-            assert notes(app) == "Nothing is chosen."
-        assert pilot.app.screen is screen
-
-
-def notes(app: MarketApp) -> str:
-    return "\n".join(note.message for note in app._notifications)
-
-
-async def test_what_was_loaded_while_the_app_ended_is_dropped(app: MarketApp) -> None:
-    """Its widgets are gone then."""
-    async with app.run_test(size=(120, 40)) as pilot:
-        home = app.screen
-        assert isinstance(home, HomeScreen)
-        await until(pilot, lambda: home.entries, "the lists")
-        pane = home.query_one(PreviewPane)
-        await home.query("#home-right, #entries").remove()
-        pane.show(Preview("a preview"))
-        home._list(home.entries)
+        assert not notes(app)

@@ -14,7 +14,7 @@ from textual.geometry import Size
 import flmarket
 from scenarios.logs.run_state import RunState
 from support.scenarios import SMALL, TWO_SERVICES
-from support.screens import until, watching
+from support.screens import text_of, until, watching
 from tui.app import MarketApp
 from tui.panels.curves import CurvesPanel
 from tui.panels.rivalry import RivalryLines
@@ -25,16 +25,16 @@ from tui.state.batch_folder import RunGroup, RunLine
 from tui.state.compared_runs import mean_series
 from tui.state.known_runs import recent_runs
 from tui.state.run_standing import standing
-from tui.state.watched_run import Session
 from tui.widgets.comparison import CompareTable
 from tui.widgets.plot import Plot
 from tui.widgets.preview import preview
 
 SPLIT = SMALL.replace("[20]", "[200]").replace("budget = 3", "budget = 30") + "[training]\nvalidation = 0.3\n"
+Played = tuple[flmarket.Results, pd.DataFrame]
 
 
 @pytest.fixture(scope="module")
-def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[flmarket.Results, pd.DataFrame]:
+def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     """Three seeds of two policies, trained on real digits; and the figures of their report."""
     folder = tmp_path_factory.mktemp("split")
     (folder / "small.toml").write_text(SPLIT)
@@ -44,18 +44,11 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> tuple[flmarket.Results, 
     return found, found.summary()
 
 
-def opened(app: MarketApp, played: tuple[flmarket.Results, pd.DataFrame]) -> list[Session]:
-    return [app.runs.open(path) for path in played[0].paths]
-
-
-async def test_the_compare_screen_and_the_report_agree(
-    app: MarketApp, played: tuple[flmarket.Results, pd.DataFrame]
-) -> None:
+async def test_compare_screen_summary_and_report_agree(app: MarketApp, played: Played) -> None:
     async with app.run_test(size=(200, 48)) as pilot:
-        sessions = opened(app, played)
+        sessions = [app.runs.open(path) for path in played[0].paths]
         await until(pilot, lambda: all(run.state is RunState.COMPLETE for run in sessions))
-        screen = CompareScreen(sessions, app)
-        app.push_screen(screen)
+        app.push_screen(screen := CompareScreen(sessions, app))
         await pilot.pause()
         await until(pilot, lambda: screen.query_one(CompareTable).count == 2)
         table = screen.query_one(CompareTable)
@@ -70,24 +63,16 @@ async def test_the_compare_screen_and_the_report_agree(
         for place, session in enumerate(sessions):
             cell = str(table.cell(place, "final accuracy"))
             assert cell == f"{100 * session.history[2].services[0].test_accuracy:.2f}"
-
-
-async def test_the_summary_and_the_report_agree(app: MarketApp, played: tuple[flmarket.Results, pd.DataFrame]) -> None:
-    session = opened(app, played)[0]
-    async with watching(app, session) as (pilot, screen):
-        await until(pilot, lambda: session.state is RunState.COMPLETE)
+        app.push_screen(market := MarketScreen(sessions[0], app))
+        await pilot.pause()
         await pilot.press("7")
-        lines = screen.query_one(RivalryLines)
-        rows = [strip.text for strip in lines.render_lines(lines.size.region)]
-        row = session.history[2].services[0]
+        rows = text_of(market.query_one(RivalryLines)).splitlines()
         assert "test accuracy %" in rows[0]
-        assert f"{100 * row.test_accuracy:.2f}" in rows[1].split()
+        assert f"{100 * sessions[0].history[2].services[0].test_accuracy:.2f}" in rows[1].split()
 
 
 @pytest.mark.parametrize(("validation", "word"), [("0.3", "validation accuracy"), ("0", "test accuracy")])
-async def test_the_market_screen_says_which_accuracy_services_go_by(
-    app: MarketApp, tmp_path: Path, validation: str, word: str
-) -> None:
+async def test_the_market_screen_names_the_accuracy(app: MarketApp, tmp_path: Path, validation: str, word: str) -> None:
     (tmp_path / "one.toml").write_text(SPLIT.replace("0.3", validation))
     [path] = flmarket.run(tmp_path / "one.toml", out=tmp_path / "runs", workers=0, progress=False).paths
     session = app.runs.open(path)
@@ -104,7 +89,9 @@ async def test_no_screen_speaks_of_test_images_where_nothing_is_trained(app: Mar
     session, other = (app.runs.open(path) for path in paths)
     async with watching(app, session) as (pilot, screen):
         await until(pilot, lambda: session.state is other.state is RunState.COMPLETE)
-        await until(pilot, lambda: "2 Curves · accuracy on fitted curves %, " in panel_title(screen))
+        await until(
+            pilot, lambda: "2 Curves · accuracy on fitted curves %, " in str(screen.query_one(CurvesPanel).border_title)
+        )
         await pilot.press("7")
         lines = screen.query_one(RivalryLines)
         assert lines.render_line(0).text.split()[:5] == ["service", "target", "met", "accuracy", "%"]
@@ -119,11 +106,7 @@ async def test_no_screen_speaks_of_test_images_where_nothing_is_trained(app: Mar
     assert "# service policy target accuracy % " in " ".join(console.export_text().split())
 
 
-def panel_title(screen: MarketScreen) -> str:
-    return str(screen.query_one(CurvesPanel).border_title)
-
-
-def test_a_folder_of_runs_shows_what_the_report_does(played: tuple[flmarket.Results, pd.DataFrame]) -> None:
+def test_a_folder_of_runs_shows_what_the_report_does(played: Played) -> None:
     for policy in ("random", "lcfa"):
         runs = [RunLine(standing(path), None) for path in played[0].paths if path.parent.name == policy]
         [final] = played[1].loc[(slice(None), policy, "market"), "final accuracy"]

@@ -1,23 +1,33 @@
-"""The screens at every size: no key, button or name is lost that one cannot do without."""
+"""The screens at every size, where no key, button or name is lost that one needs; and the mouse on them."""
 
-from collections.abc import Callable
 from pathlib import Path
 
-import pytest
+from rich.text import Text
+from textual.events import MouseMove
+from textual.pilot import Pilot
 from textual.widgets import Button
 
-from support.screens import painted, until, watching
-from support.tiers import slow
+from scenarios.loader import parse
+from support.screens import Play, notes, painted, screen_of, until, watching
 from tui.app import MarketApp
+from tui.panels.answers import AnswerPanel
+from tui.panels.client_grid import ClientGrid
 from tui.panels.event_log import EventLines
+from tui.panels.gantt import CoreLines
+from tui.panels.layout import PanelBar
+from tui.panels.order_book import BookPanel
+from tui.panels.panel import Panel
 from tui.panels.services import ServicesTable
+from tui.screens.compare import CompareScreen
+from tui.screens.home import HomeScreen
+from tui.screens.market import MarketScreen
 from tui.screens.playback import GotoDialog
 from tui.screens.run_dialogs import StartRunDialog
-from tui.state.watched_run import Session
-from tui.widgets.tick_boxes import MarkList
+from tui.widgets.comparison import CompareTable
+from tui.widgets.entry_list import EntryList
+from tui.widgets.key_bar import KeyBar
 
-Play = Callable[..., Session]
-SIZES = [(80, 24), (120, 40), *slow(((160, 48),), ((200, 60),))]
+SIZES = [(80, 24), (120, 40), (160, 48), (200, 60)]
 LONG = "a-service-whose-name-has-as-many-letters-as-a-name-may-have-64ab"
 
 
@@ -29,66 +39,56 @@ def titles(app: MarketApp) -> str:
     return next(line for line in painted(app).splitlines() if "accuracy → target" in line)
 
 
+async def resized(pilot: Pilot[None], size: tuple[int, int]) -> None:
+    await pilot.resize_terminal(*size)
+    await pilot.pause(0.2)
+
+
 async def test_services_lose_columns_and_get_them_back(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (200, 60)) as (pilot, screen):
         table = screen.query_one(ServicesTable)
         wide = titles(app)
         assert wide.split()[-2:-1] == ["set"]
         for width, last in ((120, "policy"), (80, "served"), (200, "set")):
-            await pilot.resize_terminal(width, 40)
-            await pilot.pause(0.2)
+            await resized(pilot, (width, 40))
             assert titles(app).split()[-2] == last
             assert not table.show_horizontal_scrollbar
             assert table.max_scroll_x == 0
         assert titles(app) == wide
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_a_long_name_is_cut_and_the_numbers_stay(
-    app: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int]
-) -> None:
-    async with watching(app, play_small(scenario_text.replace("alpha", LONG)), size) as (pilot, screen):
+async def test_a_long_name_is_cut_and_the_numbers_stay(app: MarketApp, play_small: Play, scenario_text: str) -> None:
+    async with watching(app, play_small(scenario_text.replace("alpha", LONG))) as (pilot, screen):
         await pilot.press("1")
-        await pilot.pause(0.2)
-        row = next(line for line in painted(app).splitlines() if "1  a-service" in line)
-        assert "…" in row or LONG in row
-        assert "→  50.0" in row
-        assert not screen.query_one(ServicesTable).show_horizontal_scrollbar
+        for size in SIZES:
+            await resized(pilot, size)
+            row = next(line for line in painted(app).splitlines() if "1  a-service" in line)
+            assert "…" in row or LONG in row
+            assert "→  50.0" in row
+            assert not screen.query_one(ServicesTable).show_horizontal_scrollbar
 
 
-async def test_the_status_of_a_run_is_told_in_full_at_80_columns(app: MarketApp, play_small: Play) -> None:
-    async with watching(app, play_small(), (80, 24)) as (pilot, _):
-        await pilot.press("home")
-        first, second = painted(app).splitlines()[:2]
-        assert first.split("  ")[1].rstrip() == "small · as-configured · seed 1"
-        assert second.rstrip().endswith("spent")
-
-
-@pytest.mark.parametrize("size", [(80, 24), (120, 40)])
-async def test_an_event_is_told_in_full_on_lines_that_end_where_words_do(
-    app: MarketApp, play_small: Play, size: tuple[int, int]
-) -> None:
-    async with watching(app, play_small(), size) as (pilot, screen):
-        await pilot.press("home", "5")
-        await pilot.pause(0.2)
+async def test_events_are_told_in_full_and_the_cursor_steps_over_them(app: MarketApp, play_small: Play) -> None:
+    app.settings.panel = 5  # in which the user was last
+    async with watching(app, play_small(), (80, 24)) as (pilot, screen):
         lines = screen.query_one(EventLines)
-        told = [lines.line(i) for i in range(lines.count)]
-        assert all(label.cell_len + words.cell_len <= lines.room for label, words in told)
-        whole = " ".join(words.plain for _, words in told)
-        assert "alpha has all bids; the lowest is" in whole
-        assert lines.line(0)[1].plain.split()[0] == "all"
 
-
-async def test_the_cursor_steps_over_events_and_stays_on_its_event_in_another_width(
-    app: MarketApp, play_small: Play
-) -> None:
-    async with watching(app, play_small(), (120, 40)) as (pilot, screen):
-        await pilot.press("home", "5")
-        lines = screen.query_one(EventLines)
+        def told() -> list[tuple[Text, Text]]:
+            """The label and the words of each line; only the first line of an event has a label."""
+            return [lines.line(row) for row in range(lines.count)]
 
         def chosen() -> int:
-            return lines._lines[lines.cursor][0]
+            return sum(bool(label.plain.strip()) for label, _ in told()[: lines.cursor + 1]) - 1
 
+        await until(pilot, lambda: lines.has_focus and lines.count)
+        await pilot.pause(0.2)
+        assert lines.count == len(lines.events)  # each is on one line
+        await pilot.press("home", "5")
+        for size in ((80, 24), (120, 40)):
+            await resized(pilot, size)
+            assert "alpha has all bids; the lowest is" in " ".join(words.plain for _, words in told())
+            assert all(label.cell_len + words.cell_len <= lines.room for label, words in told())
+            assert lines.line(0)[1].plain.split()[0] == "all"
         assert lines.count > len(lines.events)  # some take more lines than one
         for step in range(1, len(lines.events)):
             await pilot.press("down")
@@ -102,14 +102,14 @@ async def test_the_cursor_steps_over_events_and_stays_on_its_event_in_another_wi
         assert chosen() == place
 
 
-@pytest.mark.parametrize("size", SIZES)
-async def test_with_a_panel_maximised_the_keys_that_lead_out_are_shown_and_work(
-    app: MarketApp, play_small: Play, size: tuple[int, int]
-) -> None:
-    async with watching(app, play_small(), size) as (pilot, screen):
+async def test_with_a_panel_maximised_keys_that_lead_out_are_shown_and_work(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small(), (80, 24)) as (pilot, screen):
         await pilot.press("4")
-        before = [panel.display for panel in screen.panels.all]
-        if size[0] >= 120:
+        assert " Max " not in bottom(app)  # one panel has all the room anyway
+        for size in SIZES[1:]:
+            assert "? Help" in bottom(app)
+            await resized(pilot, size)
+            before = [panel.display for panel in screen.panels.all]
             await pilot.press("m")
             await pilot.pause()
             assert "m Restore esc Restore q Quit" in bottom(app)
@@ -117,70 +117,96 @@ async def test_with_a_panel_maximised_the_keys_that_lead_out_are_shown_and_work(
             await pilot.pause()
             assert [panel.display for panel in screen.panels.all] == before
             assert "m Max esc Back q Quit" in bottom(app)
-        else:
-            assert " Max " not in bottom(app)  # one panel has all the room anyway
-        assert "? Help" in bottom(app)
         await pilot.press("escape")
         assert app.screen is not screen
 
 
-async def test_keys_for_which_there_is_no_room_are_counted_out_and_help_has_them(
-    app: MarketApp, play_small: Play
-) -> None:
-    async with watching(app, play_small(), (80, 24)) as (pilot, _):
-        assert "…" in bottom(app)
-        assert "x Export" not in bottom(app)
-        await pilot.press("question_mark")
-        await pilot.pause()
-        assert "Export a table as CSV, or a picture of the screen" in [purpose for _, purpose in app.screen._keys]  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("size", SIZES)
-async def test_the_run_dialog_lists_the_policies_that_there_is_room_for_and_its_buttons_come_next(
-    small: Path, size: tuple[int, int]
-) -> None:
-    app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small)
-    async with app.run_test(size=size) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"), "the dialog")
-        await pilot.pause(0.3)
-        policies, box = app.screen.query_one(MarkList), app.screen.query_one(".box")
-        rows = policies.size.height
-        assert rows == policies.option_count or box.outer_size.height == size[1] - 1
-        button = app.screen.query_one("#go")
-        assert button.region.y == policies.region.bottom + 1  # the line between is for problems
-        assert box.region.bottom == button.region.bottom + 2  # padding and border
-
-
-@pytest.mark.parametrize("dialog", ["run", "goto"])
-async def test_a_dialog_keeps_its_buttons_in_a_terminal_that_is_too_small(
-    small: Path, play_small: Play, dialog: str
-) -> None:
-    app = MarketApp(out=small / "runs", folder=small)
+async def test_a_dialog_keeps_its_buttons_in_a_small_terminal(app: MarketApp, small: Path, play_small: Play) -> None:
     async with app.run_test(size=(40, 12)) as pilot:
         assert "40 x 12 is too small; 80 x 24 shows all" in bottom(app)
-        if dialog == "run":
-            app.ask_and_run((small / "small.toml").read_text(), "small.toml")
-        else:
-            app.push_screen(GotoDialog(play_small().history, 3))
-        await pilot.pause(0.3)
-        button = app.screen.query_one("#go", Button)
-        assert button.region.bottom <= 11
-        assert str(button.label) in painted(app)
+        text = (small / "small.toml").read_text()
+        for dialog in (StartRunDialog(parse(text), text, "small.toml", app.out), GotoDialog(play_small().history, 3)):
+            app.push_screen(dialog)
+            await pilot.pause(0.3)
+            button = dialog.query_one("#go", Button)
+            assert button.region.bottom <= 11
+            assert str(button.label) in painted(app)
 
 
 async def test_ctrl_c_says_how_to_quit_without_markup(app: MarketApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("ctrl+c")
         await pilot.pause()
-        [note] = app._notifications
-        assert "Press q to quit" in note.message
-        assert "[" not in note.message
+        [note] = notes(app)
+        assert "Press q to quit" in note
+        assert "[" not in note
 
 
-async def test_events_are_as_wide_as_their_panel_where_it_is_shown_first(app: MarketApp, play_small: Play) -> None:
-    app.settings.panel = 5  # in which the user was last
-    async with watching(app, play_small(), (80, 24)) as (pilot, screen):
-        lines = screen.query_one(EventLines)
-        await until(pilot, lambda: lines.has_focus and lines.count)
-        await pilot.pause(0.2)
-        assert lines.count == len(lines.events)  # each is on one line
+async def test_a_click_chooses_a_line_a_panel_a_key_and_a_round(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("home")
+        await pilot.pause()
+        for place in ((5, 0), (5, 4)):  # on the frame of a panel, and on what is in it
+            for panel in screen.query(Panel):
+                if panel.display:
+                    await pilot.press("1" if panel.NUMBER > 1 else "2")
+                    await pilot.click(panel, offset=place)
+                    assert panel.has_focus_within, panel.NAME
+                    assert screen.panels.active == panel.NUMBER
+        for lines in (ServicesTable, ClientGrid, EventLines, CoreLines):
+            listed = screen.query_one(lines)
+            await pilot.click(listed, offset=(3, 2))
+            assert listed.cursor == listed.index_at(2)
+        # Two clicks on a cell lead to its line in the order book.
+        await pilot.press("home", "3")
+        await pilot.double_click(screen.query_one(ClientGrid), offset=(4, 4))
+        await until(pilot, lambda: screen.query_one(BookPanel).chosen == (0, 3))
+        # Of two keys that are shown together that under the mouse is pressed.
+        await pilot.press("home")
+        at = painted(app).splitlines()[-1].index("[ ] Seek")
+        for place, round_ in ((2, 2), (2, 3), (0, 2), (5, 1)):  # on the word, the first of them
+            await pilot.click(KeyBar, offset=(at + place, 0))
+            await pilot.pause()
+            assert screen.head.round == round_
+        # The round follows the mouse along the seek bar.
+        await pilot.click("#seek", offset=(1, 0))
+        for place, round_ in ((80, 7), (158, 12)):
+            await pilot._post_mouse_events([MouseMove], "#seek", offset=(place, 0), button=1)
+            assert screen.head.round == round_
+        await pilot.hover("#seek", offset=(1, 0))
+        assert screen.head.round == 12
+
+
+async def test_a_tab_is_clicked_and_what_is_beside_the_tabs_is_not(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small(), (100, 24)) as (pilot, screen):
+        bar = screen.query_one(PanelBar)
+        at = painted(app).splitlines()[bar.region.y].index("8 Why")
+        await pilot.click(bar, offset=(at + 20, 0))
+        assert screen.panels.active == 1
+        await pilot.click(bar, offset=(at, 0))
+        assert screen.query_one(AnswerPanel).has_focus_within
+
+
+async def test_runs_and_entries_are_chosen_by_a_click_opened_by_two(
+    app: MarketApp, small: Path, play_small: Play
+) -> None:
+    session = play_small()
+    async with app.run_test(size=(120, 40)) as pilot:
+        entries = app.home.query_one(EntryList)
+        await until(pilot, lambda: entries.filled and "  paper " in painted(app))
+        line = next(y for y, text in enumerate(painted(app).splitlines()) if text.startswith("  paper "))
+        place = (4, line - entries.region.y)
+        await pilot.click(entries, offset=place)
+        await until(pilot, lambda: getattr(entries.chosen, "name", "") == "paper")
+        assert isinstance(app.screen, HomeScreen)
+        await pilot.double_click(entries, offset=place)
+        await screen_of(pilot, StartRunDialog)
+        # A run is chosen by a click and opened by two.
+        app.runs.sessions.append(session)
+        app.push_screen(CompareScreen([session, play_small(rounds=5)], app))
+        await pilot.pause()
+        table = app.screen.query_one(CompareTable)
+        await pilot.click(table, offset=(4, 3))
+        assert (table.cursor, type(app.screen)) == (2, CompareScreen)
+        await pilot.double_click(table, offset=(4, 3))
+        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and app.screen.session is session)

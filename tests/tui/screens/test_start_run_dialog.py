@@ -18,7 +18,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
 from support.runs import RECORDED
-from support.screens import painted, play_headlessly, start_of, until
+from support.screens import Runner, painted, play_headlessly, rendered, screen_of, start_of, until
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
@@ -45,46 +45,28 @@ async def asking(
         yield pilot, dialog, chosen
 
 
-async def test_a_run_starts_with_seed_0_as_the_command_line_does(app: MarketApp, scenario_text: str) -> None:
-    assert Start(scenario_text, "small.toml", "runs").seed == 0
-    async with asking(app, scenario_text) as (_, dialog, _):
-        assert dialog.query_one("#seed", Input).value == "0"
+def problem(dialog: StartRunDialog) -> str:
+    """What the dialog says against what is chosen, or about it."""
+    return " ".join(rendered(dialog, "#run-problem").split())
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 40), *slow(((140, 42),), ((200, 60),))])
-@pytest.mark.parametrize("scenario", ["quickstart", "swept"])
-async def test_the_policies_have_all_rows_that_title_and_buttons_leave(
-    app: MarketApp, scenario: str, size: tuple[int, int]
-) -> None:
-    text = builtin_text("quickstart") + ('[sweep]\n"clients.cores" = [1, 2]\n' if scenario == "swept" else "")
-    async with asking(app, text, size) as (_, dialog, _):
-        box = dialog.query_one(Box)
-        assert (box.scroll_y, box.max_scroll_y) == (0, 0)
-        for widget in (
-            box.query(Static).first(),
-            *(dialog.query_one(f"#{name}") for name in ("policies", "go", "cancel")),
-        ):
-            assert box.region.contains_region(widget.region)
-        policies = dialog.query_one(SelectionList)
-        assert policies.region.height == policies.option_count or box.region.height == size[1] - 1
-        assert box.region.bottom - dialog.query_one("#go").region.bottom == 2  # no empty rows below the buttons
-
-
-async def test_enter_right_after_what_is_no_seed_runs_nothing(app: MarketApp, scenario_text: str) -> None:
-    async with asking(app, scenario_text) as (pilot, dialog, chosen):
-        await pilot.press("7")  # which goes to the field
-        dialog.query_one("#seed", Input).value = "7f"
-        dialog._submitted()
-        await pilot.pause()
-        assert app.screen is dialog
-        assert not chosen
-        assert "'7f' is neither a seed" in str(dialog.query_one(".problem", Static).render())
+@pytest.mark.parametrize("swept", ["", '[sweep]\n"clients.cores" = [1, 2]\n'])
+async def test_the_policies_have_all_rows_that_title_and_buttons_leave(app: MarketApp, swept: str) -> None:
+    async with asking(app, builtin_text("quickstart") + swept) as (pilot, dialog, _):
+        box, policies, go = dialog.query_one(Box), dialog.query_one(SelectionList), dialog.query_one("#go")
+        for size in ((80, 24), (120, 40), (140, 42), (200, 60)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            assert (box.scroll_y, box.max_scroll_y) == (0, 0)
+            for widget in (box.query(Static).first(), policies, go, dialog.query_one("#cancel")):
+                assert box.region.contains_region(widget.region)
+            assert policies.region.height == policies.option_count or box.region.height == size[1] - 1
+            assert go.region.y == policies.region.bottom + 1  # the line between is for problems
+            assert box.region.bottom == go.region.bottom + 2  # no empty rows below the buttons
 
 
 @pytest.mark.parametrize("key", ["question_mark", "f1"])
-async def test_help_explains_the_dialog_and_the_footer_lists_its_keys(
-    app: MarketApp, scenario_text: str, key: str
-) -> None:
+async def test_help_explains_the_dialog_the_footer_lists_its_keys(app: MarketApp, scenario_text: str, key: str) -> None:
     async with asking(app, scenario_text, (100, 30)) as (pilot, *_):
         keys = {found.binding.description for found in app.screen.active_bindings.values() if found.binding.show}
         assert {"Cancel", "Help"} <= keys
@@ -97,42 +79,28 @@ async def test_help_explains_the_dialog_and_the_footer_lists_its_keys(
         assert all(option.sentence in shown for option in declared(Start))
 
 
-async def test_what_a_run_can_be_told_is_ticked_under_the_names_and_defaults_that_are_declared(
-    app: MarketApp, scenario_text: str
-) -> None:
-    async with asking(app, scenario_text) as (_, dialog, _):
-        ticks = [(tick.id, str(tick.label), tick.value) for tick in dialog.query(Tick)]
-        assert ticks == [("paused", "start paused", False), ("fresh", "start over", False)]
-        assert ticks == [(option.name, option.label, option.default) for option in declared(Start)]
-
-
-async def test_a_policy_for_all_that_the_sweep_speaks_against_cannot_be_run(app: MarketApp, one_service: str) -> None:
-    text = one_service + '[sweep]\n"services.alpha.policy" = ["random", "hqfa"]\n'
-    async with asking(app, text) as (pilot, dialog, _):
-        assert not dialog.query_one("#go", Button).disabled
-        dialog.query_one(SelectionList).select("lcfa")
-        await pilot.pause()
-        assert dialog.query_one("#go", Button).disabled
-        said = str(dialog.query_one("#run-problem", Static).render())
-        assert "services.alpha.policy: is swept by this scenario" in " ".join(said.split())
-        dialog.query_one(SelectionList).deselect("lcfa")
-        await pilot.pause()
-        assert not dialog.query_one("#go", Button).disabled
-
-
-async def test_a_policy_of_a_broken_package_is_named_and_cannot_be_run(
-    app: MarketApp, scenario_text: str, install_package: Callable[..., None]
+async def test_a_policy_that_cannot_be_run_is_named(
+    app: MarketApp, one_service: str, install_package: Callable[..., None]
 ) -> None:
     install_package("acme_broken", "import no_such_module", "flmarket.policies", broken="acme_broken:Mine")
-    async with asking(app, scenario_text) as (pilot, dialog, _):
-        dialog.query_one(SelectionList).select("broken")
-        await pilot.pause()
-        assert dialog.query_one("#go", Button).disabled
-        shown = " ".join(str(dialog.query_one("#run-problem", Static).render()).split())
-        assert "policy 'broken' (acme_broken:Mine of acme_broken 1.5): cannot be imported: ModuleNotFoundError" in shown
-        dialog.query_one(SelectionList).deselect("broken")
-        await pilot.pause()
-        assert not dialog.query_one("#go", Button).disabled
+    text = one_service + '[sweep]\n"services.alpha.policy" = ["random", "hqfa"]\n'
+    async with asking(app, text) as (pilot, dialog, _):
+        go = dialog.query_one("#go", Button)
+        for policy, words in (
+            ("lcfa", "services.alpha.policy: is swept by this scenario"),
+            (
+                "broken",
+                "policy 'broken' (acme_broken:Mine of acme_broken 1.5): cannot be imported: ModuleNotFoundError",
+            ),
+        ):
+            assert not go.disabled
+            dialog.query_one(SelectionList).select(policy)
+            await pilot.pause()
+            assert go.disabled
+            assert words in problem(dialog)
+            dialog.query_one(SelectionList).deselect(policy)
+            await pilot.pause()
+        assert not go.disabled
 
 
 def recorded_run(scenario_text: str, out: Path, status: str = "complete") -> Path:
@@ -147,102 +115,101 @@ def recorded_run(scenario_text: str, out: Path, status: str = "complete") -> Pat
     return place
 
 
-async def test_enter_twice_on_a_scenario_opens_its_complete_run_and_does_not_replace_it(
-    app: MarketApp, scenario_text: str
-) -> None:
+async def test_enter_twice_on_a_scenario_opens_its_complete_run_as_it_is(app: MarketApp, scenario_text: str) -> None:
     place = recorded_run(scenario_text, app.out)
     before = (place / "meta.json").stat().st_mtime_ns
     async with app.run_test(size=(100, 40)) as pilot:
         await until(pilot, lambda: getattr(app.screen, "entries", None))
         await pilot.press("slash", *"small.toml", "enter", "enter")
-        await until(pilot, lambda: isinstance(app.screen, StartRunDialog))
+        await screen_of(pilot, StartRunDialog)
         await until(pilot, lambda: "enter Open complete run" in painted(app))
         assert app.focused is app.screen.query_one("#policies")
         assert str(app.screen.query_one("#go", Button).label) == "Run again"
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen))
+        await screen_of(pilot, MarketScreen)
         await until(pilot, lambda: app.runs.sessions[0].directory, "what the run's directory holds")
         assert [session.directory for session in app.runs.sessions] == [place]
     assert (place / "meta.json").stat().st_mtime_ns == before
 
 
-async def test_a_run_that_cannot_be_read_is_named_and_another_seed_can_be_run(
-    app: MarketApp, scenario_text: str
-) -> None:
+async def test_a_run_that_cannot_be_read_is_named_another_seed_can_be_run(app: MarketApp, scenario_text: str) -> None:
     place = recorded_run(scenario_text, app.out)
     (place / "meta.json").write_text("[]")
     async with asking(app, scenario_text) as (pilot, dialog, _):
         assert dialog.query_one("#go", Button).disabled
-        shown = "".join(str(dialog.query_one("#run-problem", Static).render()).split())
-        assert f"{place}/meta.json:isdamaged:" in shown
+        assert f"{place}/meta.json:isdamaged:" in problem(dialog).replace(" ", "")
         await pilot.press("7")
         await pilot.pause()
         assert not dialog.query_one("#go", Button).disabled
 
 
-async def ask(app: MarketApp, scenario_text: str, *keys: str) -> ChosenRuns | None:
-    """Open the dialog, press keys, and return what was chosen."""
-    async with asking(app, scenario_text) as (pilot, _, chosen):
-        for key in keys:
-            await pilot.press(key)
-            await pilot.pause()
-    return chosen[0] if chosen else None
-
-
 @pytest.mark.parametrize("size", [(80, 18), (120, 40)])
-async def test_the_policies_have_the_focus_and_no_other_part_looks_as_if_it_had(
+async def test_the_policies_have_the_focus_and_digits_go_to_the_seed(
     app: MarketApp, scenario_text: str, size: tuple[int, int]
 ) -> None:
-    async with asking(app, scenario_text, size) as (pilot, dialog, _):
+    async with asking(app, scenario_text, size) as (pilot, dialog, chosen):
+        seeds = dialog.query_one("#seed", Input)
         assert app.focused is dialog.query_one("#policies")
+        assert seeds.value == str(Start(scenario_text, "small.toml", "runs").seed) == "0"
+        ticks = [(tick.id, str(tick.label), tick.value) for tick in dialog.query(Tick)]
+        assert ticks == [("paused", "start paused", False), ("fresh", "start over", False)]
+        assert ticks == [(option.name, option.label, option.default) for option in declared(Start)]
+        # No other part looks as if it had the focus.
         assert "seeds 0" in painted(app)
         assert "▌[x] as configured" in painted(app)
         await pilot.press("shift+tab", "shift+tab")
         await pilot.pause()
-        assert app.focused is dialog.query_one("#seed")
+        assert app.focused is seeds
         assert "▌[x]" not in painted(app)
+        # Seeds may be typed quicker than the focus moves.
+        dialog.query_one("#policies").focus()
+        await pilot.pause()
+        for character in "3..4":
+            app.post_message(Key(character, character))
+        await until(pilot, lambda: seeds.value == "3..4", "all of them")
+        await pilot.press(*",6")
+        assert seeds.value == "3..4,6"
+        # Enter right after what is no seed runs nothing.
+        seeds.value = "7f"
+        dialog.post_message(Input.Submitted(seeds, seeds.value))
+        await pilot.pause()
+        assert app.screen is dialog
+        assert not chosen
+        assert "'7f' is neither a seed" in rendered(dialog, ".problem")
 
 
 @pytest.mark.parametrize(
-    ("keys", "seed", "fresh"), [(("1", "7", "enter"), 17, False), (("tab", "enter"), 0, True)], ids=["typed", "again"]
+    ("status", "keys", "starts"),
+    [
+        ("complete", ["1", "7"], [(17, False)]),
+        ("complete", ["tab"], [(0, True)]),  # run again
+        ("complete", ["7", "backspace", "0"], []),
+        ("failed", [], [(0, False)]),
+        ("failed", ["shift+tab", "space", "tab"], [(0, True)]),
+    ],
 )
-async def test_a_seed_is_typed_at_once_and_a_complete_run_is_run_again(
-    app: MarketApp, scenario_text: str, keys: tuple[str, ...], seed: int, fresh: bool
+async def test_a_complete_run_is_opened_and_one_that_failed_resumes_unless_it_is_to_start_over(
+    app: MarketApp, scenario_text: str, status: str, keys: list[str], starts: list[tuple[int, bool]]
 ) -> None:
-    recorded_run(scenario_text, app.out)
-    choice = await ask(app, scenario_text, *keys)
-    assert choice is not None
-    assert [(start.seed, start.fresh) for start, _ in choice.starts] == [(seed, fresh)]
-
-
-async def test_enter_in_the_seed_field_opens_a_complete_run_of_that_seed(app: MarketApp, scenario_text: str) -> None:
-    place = recorded_run(scenario_text, app.out)
-    choice = await ask(app, scenario_text, "7", "backspace", "0", "enter")
-    assert choice == ChosenRuns((), (place,))
-
-
-@pytest.mark.parametrize(("keys", "fresh"), [((), False), (("shift+tab", "space", "tab"), True)])
-async def test_a_run_that_failed_resumes_unless_it_is_to_start_over(
-    app: MarketApp, scenario_text: str, keys: tuple[str, ...], fresh: bool
-) -> None:
-    recorded_run(scenario_text, app.out, "failed")
-    choice = await ask(app, scenario_text, *keys, "enter")
-    assert choice is not None
-    assert [start.fresh for start, _ in choice.starts] == [fresh]
-    assert bool(choice.note) is not fresh
+    place = recorded_run(scenario_text, app.out, status)
+    async with asking(app, scenario_text) as (pilot, _, chosen):
+        for key in (*keys, "enter"):
+            await pilot.press(key)
+            await pilot.pause()
+    [choice] = chosen
+    assert [(start.seed, start.fresh) for start, _ in choice.starts] == starts
+    assert choice.replay == (() if starts else (place,))
+    assert bool(choice.note) == (status == "failed" and not starts[0][1])
 
 
 @pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
-async def test_several_seeds_give_a_run_for_each_policy_and_seed(
-    app: MarketApp, scenario_text: str, size: tuple[int, int]
-) -> None:
+async def test_several_seeds_run_with_each_policy(app: MarketApp, scenario_text: str, size: tuple[int, int]) -> None:
     async with asking(app, scenario_text, size) as (pilot, dialog, chosen):
         await pilot.press(*"0..2")  # typed at once
         assert dialog.query_one("#seed", Input).value == "0..2"
         dialog.query_one(SelectionList).select("hqfa")
         await pilot.pause()
         await pilot.press("enter")
-    assert chosen[0] is not None
     assert [(start.policy, start.seed) for start, _ in chosen[0].starts] == [
         (policy, seed) for policy in (None, "hqfa") for seed in (0, 1, 2)
     ]
@@ -253,7 +220,7 @@ async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many
 ) -> None:
     monkeypatch.setattr(tui.screens.run_dialogs, "usable_cores", lambda: 2)
     async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, _):
-        problem, go = dialog.query_one("#run-problem", Static), dialog.query_one("#go", Button)
+        go = dialog.query_one("#go", Button)
         for text, words, disabled in (
             ("0, 1", "", False),
             ("0..4", "5 runs: 2 at a time, as many as there are cores; the others wait.", False),
@@ -263,39 +230,32 @@ async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many
         ):
             dialog.query_one("#seed", Input).value = text
             await pilot.pause()
-            assert " ".join(str(problem.render()).split()) == words
+            assert problem(dialog) == words
             assert go.disabled is disabled
 
 
-async def test_of_several_runs_the_complete_ones_are_opened_and_the_others_played(
-    app: MarketApp, scenario_text: str
-) -> None:
+async def test_of_several_runs_the_complete_ones_are_opened_others_played(app: MarketApp, scenario_text: str) -> None:
     place = recorded_run(scenario_text, app.out)
     async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, chosen):
         dialog.query_one("#seed", Input).value = "0..2"
         await pilot.pause()
         assert str(dialog.query_one("#replay", Button).label) == "Open 1, run 2"
-        assert str(dialog.query_one("#run-problem", Static).render()) == (
-            "1 of 3 runs are complete: open them and run the others, or run all again."
-        )
+        assert problem(dialog) == "1 of 3 runs are complete: open them and run the others, or run all again."
         dialog.query_one("#seed", Input).focus()
         await pilot.press("enter")
-    assert chosen[0] is not None
     assert chosen[0].replay == (place,)
     assert [(start.seed, start.fresh) for start, _ in chosen[0].starts] == [(1, False), (2, False)]
 
 
 @pytest.mark.slow
 async def test_seeds_are_run_and_compared_by_their_means(app: MarketApp, small: Path) -> None:
-    app._scenario = str(small / "small.toml")
     async with app.run_test(size=(160, 48)) as pilot:
-        await until(pilot, lambda: isinstance(app.screen, StartRunDialog) and app.screen.query("#go"), "the dialog")
+        app.ask_and_run((small / "small.toml").read_text(), "small.toml")
+        await screen_of(pilot, StartRunDialog)
         await pilot.press(*"0..2", "enter")
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
-        screen = app.screen
-        assert isinstance(screen, CompareScreen)
+        screen = await screen_of(pilot, CompareScreen)
         await until(pilot, lambda: all(run.state is RunState.COMPLETE for run in screen.sessions), "all runs")
-        await until(pilot, lambda: "means over 3 seeds" in str(screen.query_one("#compare-status", Static).render()))
+        await until(pilot, lambda: "means over 3 seeds" in rendered(screen, "#compare-status"))
         assert [run.seed for run in screen.sessions] == [0, 1, 2]
         table = screen.query_one(CompareTable)
         await until(pilot, lambda: "[" in str(table.cell(0, "final accuracy")), "the intervals")
@@ -308,24 +268,14 @@ def test_policies_that_most_look_for_come_first_and_none_is_left_out(scenario_te
     assert sorted(listed) == sorted(POLICIES.names())
 
 
-async def test_seeds_may_be_typed_quicker_than_the_focus_moves(app: MarketApp, scenario_text: str) -> None:
-    async with asking(app, scenario_text) as (pilot, dialog, _):
-        seeds = dialog.query_one("#seed", Input)
-        for character in "3..4":
-            app.post_message(Key(character, character))
-        await until(pilot, lambda: seeds.value == "3..4", "all of them")
-        await pilot.press(*",6")
-        assert seeds.value == "3..4,6"
-
-
-async def test_r_on_a_run_proposes_that_run_again(app: MarketApp, small: Path) -> None:
+async def test_r_on_a_run_proposes_that_run_again(app: MarketApp, small: Path, fake_runner: Runner) -> None:
     for policy in ("hqfa", None):
-        play_headlessly(start_of(small, policy=policy, seed=3), app._runner or ())
+        play_headlessly(start_of(small, policy=policy, seed=3), fake_runner("formula"))
     async with app.run_test(size=(100, 40)) as pilot:
         for policy in ("hqfa", "as-configured"):
             await until(pilot, lambda: getattr(app.screen, "entries", None))
             await pilot.press("slash", *f"small {policy}", "enter", "r")
-            await until(pilot, lambda: isinstance(app.screen, StartRunDialog))
+            await screen_of(pilot, StartRunDialog)
             assert app.screen.query_one(SelectionList).selected == [policy]
             assert app.screen.query_one("#seed", Input).value == "3"
             assert app.screen.query_one("#replay", Button).display  # it is complete

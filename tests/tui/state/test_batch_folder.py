@@ -1,56 +1,48 @@
-"""A folder of runs: the state of each, read cheaply, and how long all will take."""
+"""A folder of runs: the state of each, read cheaply, how long all will take, its league, and its names."""
 
 import os
+import re
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import tui.state.run_standing
 from des.log_records import ServiceReport
-from scenarios.loader import dumps
+from learning.statistics.intervals import mean_interval
+from scenarios.build import Shelf
+from scenarios.file.schema import Intervention
+from scenarios.loader import load
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import RunReader
+from scenarios.logs.run_state import RunState
+from scenarios.running.planning import plan
+from scenarios.running.runner import execute
 from support.runs import RECORDED
-from tui.state.batch_folder import ORDERS, RunsFolder, grouped, ordered, run_directories
-from tui.state.run_standing import standing
-from tui.state.watched_run import Session
+from support.screens import Play, painted, write_run
+from tui.app import MarketApp
+from tui.state.batch_folder import ORDERS, Place, RunLine, RunsFolder, grouped, leagues, ordered, run_directories
+from tui.state.compared_runs import market_name, name_of
+from tui.state.run_standing import RunStanding, standing
+from tui.widgets.batch_tables import LeagueChart
 
-Play = Callable[..., Session]
 LONG_AGO = 1_000_000_000
 
 
 @pytest.fixture
 def write(play_small: Play, tmp_path: Path) -> Callable[..., Path]:
     """``write("hqfa", 3, rounds=5)``: the directory of a run that was interrupted after round 5, long ago."""
-    whole = play_small()
 
-    def write(policy: str, seed: int, *, rounds: int = 12, status: str = "", error: str = "") -> Path:
-        place = tmp_path / "runs" / "small-0a0b0c0d" / policy / f"seed-{seed:04d}"
-        place.mkdir(parents=True)
-        assert whole.scenario is not None
-        (place / "scenario.toml").write_text(dumps(whole.scenario))
-        for name, table in TABLES.items():
-            rows = "".join(logged.text[name] for logged in list(whole.history)[:rounds])
-            table.path(place).write_text(table.header + rows)
-        (place / "run.log").touch()
-        if status:
-            RunDirectory(place).finish({**RECORDED, "status": status} | ({"error": error} if error else {}))
+    def write(policy: str, seed: int, **more: Any) -> Path:
+        place = write_run(play_small(), tmp_path / "runs" / "small-0a0b0c0d" / policy / f"seed-{seed:04d}", **more)
         for path in place.iterdir():
             os.utime(path, (LONG_AGO, LONG_AGO))
         return place
 
     return write
-
-
-@contextmanager
-def played(place: Path) -> Iterator[None]:
-    """Hold a run's lock, as the process that plays it does."""
-    with RunDirectory(place).locked():
-        yield
 
 
 @pytest.mark.usefixtures("just_now")
@@ -64,7 +56,7 @@ def test_the_state_of_each_run(write: Callable[..., Path], tmp_path: Path) -> No
     os.utime(stopped / "rounds.csv")  # just now
     begun = write("begun", 0, rounds=0)
     RunDirectory(tmp_path / "runs" / "small-0a0b0c0d" / "waiting" / "seed-0000").announce()
-    with played(begun):
+    with RunDirectory(begun).locked():
         look = RunsFolder(tmp_path / "runs").look()
     found = {run.standing.policy: run.standing for run in look.runs}
     assert {policy: run.state for policy, run in found.items()} == {
@@ -84,23 +76,15 @@ def test_the_state_of_each_run(write: Callable[..., Path], tmp_path: Path) -> No
 def test_a_run_whose_process_is_killed_is_interrupted_at_once(write: Callable[..., Path], tmp_path: Path) -> None:
     place = write("hqfa", 0, rounds=5)
     folder = RunsFolder(tmp_path / "runs")
-    with played(place):
+    with RunDirectory(place).locked():
         os.utime(place / "rounds.csv")
         assert [run.standing.state for run in folder.look().runs] == ["running"]
     assert [run.standing.state for run in folder.look().runs] == ["interrupted"]
-    with played(place):  # another process resumes it
+    with RunDirectory(place).locked():  # another process resumes it
         (place / "run.log").write_text("start")
         assert [run.standing.state for run in folder.look().runs] == ["running"]
         RunDirectory(place).finish({**RECORDED, "status": "complete"})
     assert [run.standing.state for run in folder.look().runs] == ["complete"]
-
-
-def test_a_worker_that_died_leaves_its_reason_in_the_log(write: Callable[..., Path]) -> None:
-    place = write("hqfa", 0, rounds=5)
-    (place / "run.log").write_text("2026-01-01 00:00:00,000 ERROR failed: the process ended with status 9\n")
-    os.utime(place / "run.log", (LONG_AGO, LONG_AGO))
-    found = standing(place)
-    assert (found.state, found.problem) == ("interrupted", "the process ended with status 9")
 
 
 def test_half_written_tables_are_no_problem(write: Callable[..., Path]) -> None:
@@ -114,11 +98,17 @@ def test_half_written_tables_are_no_problem(write: Callable[..., Path]) -> None:
         assert found.round <= 3
     table.write_text("what is this\n")
     assert standing(place).round == 0
+    # A worker that died leaves its reason in the log.
+    (place / "run.log").write_text("2026-01-01 00:00:00,000 ERROR failed: the process ended with status 9\n")
+    for name in ("rounds.csv", "run.log"):
+        os.utime(place / name, (LONG_AGO, LONG_AGO))
+    died = standing(place)
+    assert (died.state, died.problem) == ("interrupted", "the process ended with status 9")
     (place / "scenario.toml").unlink()
     assert standing(place).state == "unreadable"
 
 
-def test_what_has_not_changed_is_not_read_again(
+def test_what_is_unchanged_is_read_once(
     write: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     read: list[Path] = []
@@ -161,7 +151,7 @@ def test_time_left_follows_the_pace_of_what_plays(write: Callable[..., Path], tm
     whole = TABLES["rounds"].path(write("other", 0)).read_text()
     now = time.time()
     folder = RunsFolder(tmp_path / "runs", clock=lambda: now)
-    with played(place):
+    with RunDirectory(place).locked():
         assert folder.look().left is None  # its files show no pace yet
         (place / "rounds.csv").write_text("".join(whole.splitlines(keepends=True)[: 1 + 3 * 10]))
         now += 3.0
@@ -198,3 +188,89 @@ def test_orders_and_groups(write: Callable[..., Path], tmp_path: Path) -> None:
     assert hqfa.accuracy == runs[0].standing.accuracy
     assert (hqfa.met, hqfa.rounds, lcfa.rounds) == (1.0, (27, 36), (2, 12))
     assert (lcfa.accuracy, lcfa.met, lcfa.left) == (None, None, None)
+
+
+FOLDER = Path("runs/small-00000000")
+
+
+def run(policy: str, seed: int, accuracy: float, state: RunState = RunState.COMPLETE) -> RunLine:
+    return RunLine(RunStanding(FOLDER / policy / f"seed-{seed:04d}", state, 12, accuracy, services=3), 20)
+
+
+@pytest.fixture
+def places() -> list[Place]:
+    runs = [run("hqfa", seed, accuracy) for seed, accuracy in enumerate((80.0, 82.0, 87.0))]
+    runs += [run("lcfa", seed, accuracy) for seed, accuracy in enumerate((90.0, 92.0))]
+    runs += [run("lcfa", 2, 10.0, RunState.RUNNING), run("random", 0, 99.0, RunState.RUNNING)]
+    return list(leagues(runs)[FOLDER])
+
+
+def test_the_best_comes_first_and_only_complete_runs_count(places: list[Place]) -> None:
+    lcfa, hqfa, random = places
+    assert [place.group.first.policy for place in places] == ["lcfa", "hqfa", "random"]
+    assert lcfa.interval.estimate == pytest.approx(91)
+    assert not lcfa.interval.known  # of two seeds
+    assert hqfa.interval == mean_interval([80, 82, 87])
+    assert random.interval is None
+
+
+async def test_it_is_drawn_on_one_axis(places: list[Place]) -> None:
+    app = MarketApp()
+    async with app.run_test(size=(80, 24)) as pilot:
+        chart = LeagueChart()
+        await app.screen.mount(chart, before=0)
+        chart.styles.height = "auto"
+        for width in (80, 120):
+            await pilot.resize_terminal(width, 24)
+            chart.show({FOLDER: places}, FOLDER)
+            await pilot.pause()
+            head, lcfa, hqfa, random = painted(app).splitlines()[1:5]
+            assert "small" in head
+            axis = {label: head.index(label) for label in ("80", "90")}
+            assert axis["80"] < hqfa.index("●") < axis["90"] <= lcfa.index("●")
+            assert hqfa.count("━") > 10
+            assert "━" not in lcfa
+            assert "12 of 20 rounds played" in random
+            assert ("[74.0, 92.0]" in hqfa) == (width == 120)
+        # An axis of one run is that of its whole percentage points.
+        chart.show({FOLDER: list(leagues([run("lcfa", 0, 61.2456)])[FOLDER])}, FOLDER)
+        await pilot.pause()
+        head = painted(app).splitlines()[1]
+        assert re.search(r"mean +60\.\d +6[01]\.\d .* 6[12]\.\d", head)
+        assert "interval" not in head  # one seed has none
+
+
+def test_a_folder_of_a_sweep_shows_its_values(tmp_path: Path) -> None:
+    scenario = load("quickstart", ["training.backend=surrogate", "rounds=2", "sweep.services.digits.budget=[6, 7.5]"])
+    for run in plan([scenario], ["lcfa", "random"], [0], tmp_path, Shelf()):
+        execute(run, Shelf())
+    found = RunsFolder(tmp_path).look().runs
+    assert sorted(run.scenario for run in found) == [
+        f"quickstart (services.digits.budget={budget})" for budget in (6, 6, 7.5, 7.5)
+    ]
+    one = RunsFolder(found[0].standing.path.parent.parent).look().runs[0]
+    assert one.scenario == found[0].standing.folder
+
+
+def test_a_folder_with_forks_shows_what_they_change(tmp_path: Path) -> None:
+    market = load("quickstart", ["training.backend=surrogate", "rounds=2"])
+    changes = [(Intervention(round=2, key="clients.cores", value=cores),) for cores in (2, 3)]
+    forks = [market.model_copy(update={"interventions": change}) for change in changes]
+    for run in plan([market, *forks], ["lcfa"], [0], tmp_path, Shelf()):
+        execute(run, Shelf())
+    assert sorted(run.scenario for run in RunsFolder(tmp_path).look().runs) == [
+        "quickstart (clients.cores = 2 from round 2)",
+        "quickstart (clients.cores = 3 from round 2)",
+        "quickstart (original)",
+    ]
+
+
+def test_runs_that_are_compared_are_named_by_the_values(play_small: Play, scenario_text: str) -> None:
+    """Until a run is complete, its scenario alone says which point it is."""
+    other_text = scenario_text.replace("rounds = 12", "rounds = 11")
+    assert other_text != scenario_text
+    one, other = play_small(scenario_text), play_small(other_text)
+    other.hash8 = "11111111"
+    assert name_of(one, [one, other]) == "rounds=12"
+    assert market_name(other, [one, other]) == "rounds=11"
+    assert one.state is RunState.COMPLETE

@@ -1,24 +1,23 @@
 """Live runs: the real runner process, and runners that misbehave. No process may be left behind."""
 
 import asyncio
-import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from textual.widgets import Button, Input, Select, SelectionList, Static, TabbedContent
+from textual.widgets import Button, Input, Select, SelectionList, TabbedContent
 
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
 from scenarios.running.processes import Process
 from scenarios.running.steering import Start
-from support.screens import PATIENCE, play_headlessly, start_of, until
+from support.screens import PATIENCE, Runner, play_headlessly, rendered, runner_of, screen_of, start_of, until
 from support.shell import flmarket
+from support.terminal import alive
 from tui.app import MarketApp
 from tui.panels.status_line import StatusLine
 from tui.screens.compare import CompareScreen
@@ -29,23 +28,12 @@ from tui.screens.run_dialogs import StartRunDialog
 from tui.state.watched_run import Session
 from tui.widgets.comparison import CompareTable
 
-Runner = Callable[[str], tuple[str, ...]]
-
-
-def alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    state = Path(f"/proc/{pid}/stat")
-    return not (state.exists() and state.read_text().rpartition(")")[2].split()[0] == "Z")
-
 
 def launch(app: MarketApp, start: Start) -> tuple[MarketScreen, Session, int]:
     session = app.runs.start(start, "small")
     screen = MarketScreen(session, app)
     app.push_screen(screen)
-    return screen, session, app.runs._feeds[session].pid  # type: ignore[attr-defined]
+    return screen, session, runner_of(app, session)
 
 
 async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Path) -> None:
@@ -54,28 +42,23 @@ async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Pat
         await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
         await pilot.press("slash", *"small", "enter")
         await pilot.press("e")
-        await until(pilot, lambda: isinstance(app.screen, ConfigureScreen), "the form")
-        form = app.screen
-        assert isinstance(form, ConfigureScreen)
+        form = await screen_of(pilot, ConfigureScreen)
         await until(pilot, lambda: form.query("FieldRow"))
         form.query_one("#form", TabbedContent).active = "tab-services"
         await until(pilot, lambda: form.query("#service-form FieldRow"))
-        row = next(row for row in form.query("FieldRow") if row.path == ("services", 0, "budget"))  # type: ignore[attr-defined]
+        row = next(row for row in form.query("FieldRow") if row.path == ("services", 0, "budget"))
         row.query_one(Input).value = "7.5"
         await until(pilot, lambda: form.document.get(("services", 0, "budget")) == 7.5, "the edit")
         await pilot.press("f5")
-        await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
+        await screen_of(pilot, StartRunDialog)
         await pilot.press("enter")
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen), "the market")
-        screen = app.screen
-        assert isinstance(screen, MarketScreen)
+        screen = await screen_of(pilot, MarketScreen)
         await until(pilot, lambda: screen.session.state is RunState.COMPLETE, "the end of the run")
         await pilot.press("x")
         target = small / "out.csv"
         app.screen.query_one("#path", Input).value = str(target)
         await pilot.press("enter")
         directory = screen.session.directory
-    assert directory is not None
     assert RunDirectory(directory).state is RunState.COMPLETE
     # What the screen exports is what the command line exports.
     assert target.read_text() == flmarket("export", str(directory), "--csv", "-").stdout
@@ -107,7 +90,7 @@ async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Pa
         await until(pilot, lambda: session.state is RunState.PAUSED, "the pause")
         await until(
             pilot,
-            lambda: f"({len(session.history)} played)" in str(screen.query_one(StatusLine).render()),
+            lambda: f"({len(session.history)} played)" in rendered(screen, StatusLine),
             "the status",
         )
         await pilot.press("f", "plus", "plus", "plus", "space")
@@ -116,22 +99,19 @@ async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Pa
 
 
 @pytest.mark.slow
-async def test_a_intervention_forks_the_run_and_a_headless_run_gives_the_same_bytes(
+async def test_an_intervention_forks_the_run_as_headless_runs_do(
     app: MarketApp, small: Path, fake_runner: Runner
 ) -> None:
-    from tui.screens.intervention_dialog import InterventionDialog
-
     async with app.run_test(size=(160, 48)) as pilot:
         screen, session, _ = launch(app, start_of(small, paused=True))
         await until(pilot, lambda: session.state is RunState.PAUSED, "the runner")
         for n in (1, 2, 3):
             await pilot.press("s")
-            await until(pilot, lambda n=n: screen.head.round == n, "a round")  # type: ignore[misc]
+            await until(pilot, lambda n=n: screen.head.round == n, "a round")
         # Beside a folder of checkpoints, if the machine is so slow that five seconds have passed.
-        original = {p.name: p.read_bytes() for p in session.directory.iterdir() if p.is_file()}  # type: ignore[union-attr]
+        original = {p.name: p.read_bytes() for p in session.directory.iterdir() if p.is_file()}
         await pilot.press("i")
         dialog = app.screen
-        assert isinstance(dialog, InterventionDialog)
         dialog.query_one("#key", Select).value = "clients.offline"
         await pilot.pause()
         value = dialog.query_one("#value", Input)
@@ -144,13 +124,12 @@ async def test_a_intervention_forks_the_run_and_a_headless_run_gives_the_same_by
             value.value = wrong
             dialog.query_one("#go", Button).press()
             await pilot.pause()
-            assert words in str(dialog.query_one(".problem", Static).render())
+            assert words in rendered(dialog, ".problem")
         value.value = "[0, 3]"
         assert dialog.query_one("#round", Input).value == "4"
         dialog.query_one("#go", Button).press()
         await until(pilot, lambda: app.screen is not dialog and app.screen is not screen, "the fork's screen")
         fork_screen = app.screen
-        assert isinstance(fork_screen, MarketScreen)
         fork = fork_screen.session
         await until(pilot, lambda: len(fork.history) == 3 and fork.state is RunState.PAUSED, "the shared rounds")
         assert [r.text for r in fork.history] == [r.text for r in session.history]
@@ -160,11 +139,9 @@ async def test_a_intervention_forks_the_run_and_a_headless_run_gives_the_same_by
         assert not {0, 3} & {offer.client for n in range(4, 13) for offer in fork.history[n].offers}
         await until(pilot, lambda: fork_screen.head.round == 12, "the fork's last round on the screen")
         book = fork_screen.view.book
-        assert book is not None
         assert book.conditions.offline == {0, 3}
-        assert {p.name: p.read_bytes() for p in session.directory.iterdir() if p.is_file()} == original  # type: ignore[union-attr]
+        assert {p.name: p.read_bytes() for p in session.directory.iterdir() if p.is_file()} == original
         directory = fork.directory
-    assert directory is not None
     # The same scenario, headless, elsewhere.
     again = small / "again"
     play_headlessly(Start((directory / "scenario.toml").read_text(), "again", str(again)), fake_runner("formula"))
@@ -190,19 +167,17 @@ async def test_several_policies_at_once_are_compared_live(app: MarketApp, small:
     async with app.run_test(size=(120, 40)) as pilot:
         await until(pilot, lambda: getattr(app.screen, "entries", None), "home")
         await pilot.press("slash", *"small", "enter", "r")
-        await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
+        await screen_of(pilot, StartRunDialog)
         app.screen.query_one(SelectionList).select("hqfa")
         await pilot.pause()
         app.screen.query_one("#go", Button).press()
-        await until(pilot, lambda: isinstance(app.screen, CompareScreen), "the comparison")
-        screen = app.screen
-        assert isinstance(screen, CompareScreen)
+        screen = await screen_of(pilot, CompareScreen)
         await until(pilot, lambda: all(s.state is RunState.COMPLETE for s in screen.sessions), "both runs")
         table = screen.query_one(CompareTable)
         await until(pilot, lambda: table.count == 6, "a row for each service and run")
         # Asked again, the dialog knows the runs that are there.
         await pilot.press("escape", "r")
-        await until(pilot, lambda: isinstance(app.screen, StartRunDialog), "the dialog")
+        await screen_of(pilot, StartRunDialog)
         assert app.screen.query_one("#replay", Button).display
 
 
@@ -211,7 +186,7 @@ async def test_a_runner_that_fails_is_shown_and_the_app_lives_on(small: Path, fa
     async with app.run_test(size=(120, 40)) as pilot:
         screen, session, pid = launch(app, start_of(small))
         await until(pilot, lambda: session.state is RunState.FAILED, "the failure")
-        await until(pilot, lambda: "failed" in str(screen.query_one(StatusLine).render()), "the status")
+        await until(pilot, lambda: "failed" in rendered(screen, StatusLine), "the status")
         assert "was ended by signal 6; last words: the battery is empty" in (session.error or "")
         await until(pilot, lambda: not alive(pid), "the end of the process")
         await pilot.press("escape")
@@ -232,9 +207,7 @@ async def test_the_process_of_a_run_reads_its_data_while_the_dialog_is_open(
         assert asked[1:] == [("watch", None)]
 
 
-async def test_a_runner_that_hangs_leaves_the_app_answering_and_is_killed_on_quit(
-    small: Path, fake_runner: Runner
-) -> None:
+async def test_a_runner_that_hangs_leaves_the_app_answering_until_one_quits(small: Path, fake_runner: Runner) -> None:
     app = MarketApp(out=small / "runs", folder=small, runner=fake_runner("hang"))
     async with app.run_test(size=(120, 40)) as pilot:
         screen, session, pid = launch(app, start_of(small))
@@ -260,7 +233,7 @@ async def test_a_flood_of_rounds_loses_none_and_draws_few(app: MarketApp, small:
         screen, session, _ = launch(app, start_of(small))
         draws = []
         whole = screen.draw
-        screen._redraw._draw = lambda: (draws.append(len(session.history)), whole())  # type: ignore[assignment,func-returns-value]
+        screen._redraw._draw = lambda: (draws.append(len(session.history)), whole())
         await until(pilot, lambda: len(session.history) > 100, "the flood")
         app.simulate_key("2")
         await until(pilot, lambda: screen.panels.active == 2, "the answer to a key")
@@ -271,9 +244,7 @@ async def test_a_flood_of_rounds_loses_none_and_draws_few(app: MarketApp, small:
 
 
 @pytest.mark.slow
-async def test_quitting_while_it_runs_ends_the_process_and_leaves_a_run_that_can_be_replayed(
-    app: MarketApp, small: Path
-) -> None:
+async def test_quitting_while_it_runs_ends_the_process_and_leaves_a_replay(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         _, session, pid = launch(app, start_of(small, speed=1))
         await until(pilot, lambda: len(session.history) >= 2, "two rounds")
@@ -282,7 +253,6 @@ async def test_quitting_while_it_runs_ends_the_process_and_leaves_a_run_that_can
         app.simulate_key("y")
         await asyncio.sleep(0.2)
     assert not alive(pid)
-    assert session.directory is not None
     assert RunDirectory(session.directory).state is RunState.INCOMPLETE
     again = MarketApp(out=small / "runs", folder=small)
     async with again.run_test(size=(120, 40)) as pilot:
@@ -312,7 +282,6 @@ def test_killing_the_app_ends_its_runner(small: Path, fake_runner: Runner) -> No
         "print(feed.pid, flush=True)\nfeed.read()\n"
     )
     parent = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
-    assert parent.stdout is not None
     pid = int(parent.stdout.readline())
     assert alive(pid)
     parent.send_signal(signal.SIGKILL)
@@ -332,7 +301,7 @@ async def test_a_policy_that_takes_long_is_named(small: Path, fake_runner: Runne
         await until(pilot, lambda: session.slow is not None, "the report")
         line = "mine.py:3, in dawdle, has not returned for 0.5 s"
         assert session.slow == line
-        await until(pilot, lambda: line in str(screen.query_one(StatusLine).render()), "the status line")
+        await until(pilot, lambda: line in rendered(screen, StatusLine), "the status line")
         (small / "seen").touch()
         await until(pilot, lambda: session.state is RunState.COMPLETE, "the end")
         assert session.slow is None

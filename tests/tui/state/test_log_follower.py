@@ -1,28 +1,35 @@
-"""Replay of run directories: finished, interrupted in the middle of a line, growing, and no run at all."""
+"""Replay of run directories: finished, interrupted, growing, of plug-ins and of own files, and no run at all."""
 
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import tui.state.feeds
 import tui.state.run_standing
-from flmarket.core.errors import InputError
-from scenarios.loader import parse
+from des.behaviour import BEHAVIOURS
+from fl.data.registry import DATASETS
+from learning.policy import POLICIES
+from scenarios.build import Shelf
+from scenarios.loader import load, parse
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.finding import run_directory
 from scenarios.logs.reading import LogError, RunReader
 from scenarios.logs.run_state import RunState
+from scenarios.plugin_files import load_plugin
+from scenarios.running.planning import plan
+from scenarios.running.runner import execute
+from scenarios.running.steering import Start
 from support.runs import RECORDED, played
-from support.screens import PATIENCE
-from tui.state.feeds import DirectoryFeed
+from support.screens import PATIENCE, Play, replayed, write_run
+from tui.screens.export_dialog import write_csv
+from tui.state.feeds import DirectoryFeed, LiveRun
 from tui.state.run_standing import standing
 from tui.state.watched_run import Session
-
-Play = Callable[..., Session]
 
 
 @pytest.fixture
@@ -32,23 +39,14 @@ def source(play_small: Play) -> Session:
 
 @pytest.fixture
 def place(tmp_path: Path, source: Session) -> Path:
-    from scenarios.loader import dumps
-
-    place = tmp_path / "runs" / "small-00000000" / "as-configured" / "seed-0001"
-    place.mkdir(parents=True)
-    assert source.scenario is not None
-    (place / "scenario.toml").write_text(dumps(source.scenario))
-    (place / "run.log").touch()
-    return place
+    """The directory of a run of which no round was played."""
+    return write_run(source, tmp_path / "runs" / "small-00000000" / "as-configured" / "seed-0001", rounds=0)
 
 
-def whole(source: Session, table: str) -> str:
-    return TABLES[table].header + "".join(logged.text[table] for logged in source.history)
-
-
-def write_all(source: Session, place: Path) -> None:
+def write_all(source: Session, place: Path, rounds: int = 12) -> None:
     for table in reversed(TABLES):  # in the order in which they are written
-        (place / f"{table}.csv").write_text(whole(source, table))
+        rows = [logged.text[table] for logged in source.history][:rounds]
+        (place / f"{table}.csv").write_text(TABLES[table].header + "".join(rows))
 
 
 def wait(happened: Callable[[], object]) -> None:
@@ -58,28 +56,30 @@ def wait(happened: Callable[[], object]) -> None:
         time.sleep(0.02)
 
 
-def following(place: Path) -> tuple[Session, DirectoryFeed, threading.Thread]:
+@contextmanager
+def following(place: Path) -> Iterator[Session]:
+    """A session that a thread fills from a run directory, as long as the test looks at it."""
     session = Session("replay")
     feed = DirectoryFeed(session, place)
     thread = threading.Thread(target=feed.read)
     thread.start()
-    return session, feed, thread
+    try:
+        yield session
+    finally:
+        feed.close()
+        thread.join(PATIENCE)
+
+
+def ended(source: Session, place: Path, status: str = "complete", **more: object) -> None:
+    """Record that a run has ended, with all its rounds."""
+    RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": status, **more})
 
 
 @pytest.mark.parametrize(("status", "state"), [("complete", RunState.COMPLETE), ("failed", RunState.FAILED)])
 def test_a_run_that_has_ended(place: Path, source: Session, status: str, state: RunState) -> None:
     write_all(source, place)
-    RunDirectory(place).finish(
-        {
-            **RECORDED,
-            "rounds": len(source.history),
-            "status": status,
-            "error": "it diverged",
-            "sweep": {"clients.cores": 1},
-        }
-    )
-    session, _, thread = following(place)
-    thread.join(PATIENCE)
+    ended(source, place, status, error="it diverged", sweep={"clients.cores": 1})
+    session = replayed(place)
     assert session.state is state
     assert session.sweep == ({"clients.cores": 1} if status == "complete" else {})
     assert [r.text for r in session.history] == [r.text for r in source.history]
@@ -87,67 +87,72 @@ def test_a_run_that_has_ended(place: Path, source: Session, status: str, state: 
     assert ("it diverged" in (session.error or "")) == (status == "failed")
 
 
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A feed looks often, and what has not changed is taken for what has stopped."""
+    monkeypatch.setattr(tui.state.feeds, "FOLLOWED", 0.01)
+    monkeypatch.setattr(tui.state.run_standing, "QUIET", 0.0)
+
+
 def test_a_growing_run_is_followed_in_whole_rounds_however_the_bytes_arrive(
     place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tui.state.feeds, "FOLLOWED", 0.01)
-    session, _, thread = following(place)
-    for table, declared in TABLES.items():
-        (place / f"{table}.csv").write_text(declared.header)
-    for logged in source.history:
-        for table in reversed(TABLES):  # in the order in which they are written
-            text = logged.text[table]
-            cut = len(text) * (logged.number % 5) // 4
-            for piece in (text[:cut], text[cut:]):
-                with (place / f"{table}.csv").open("a") as file:
-                    file.write(piece)
-                time.sleep(0.005)
-        assert all(one.text == other.text for one, other in zip(session.history, source.history, strict=False))
-    wait(lambda: len(session.history) == len(source.history))
-    assert session.state is RunState.INCOMPLETE  # no process holds it
-    RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete"})
-    thread.join(PATIENCE)
-    assert session.state is RunState.COMPLETE
+    with following(place) as session:
+        for logged in source.history:
+            for table in reversed(TABLES):  # in the order in which they are written
+                text = logged.text[table]
+                cut = len(text) * (logged.number % 5) // 4
+                for piece in (text[:cut], text[cut:]):
+                    with (place / f"{table}.csv").open("a") as file:
+                        file.write(piece)
+                    time.sleep(0.005)
+            assert all(one.text == other.text for one, other in zip(session.history, source.history, strict=False))
+        wait(lambda: len(session.history) == len(source.history))
+        assert session.state is RunState.INCOMPLETE  # no process holds it
+        ended(source, place)
+        wait(lambda: session.state is RunState.COMPLETE)
 
 
-def test_an_interrupted_run_shows_its_whole_rounds(
-    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(tui.state.run_standing, "QUIET", 0.0)
+@pytest.mark.usefixtures("quick")
+def test_an_interrupted_run_shows_its_whole_rounds(place: Path, source: Session) -> None:
     write_all(source, place)
     rounds = place / "rounds.csv"
     rounds.write_text(rounds.read_text()[:-30])  # the last write was cut off
-    session, feed, thread = following(place)
-    wait(lambda: session.state is RunState.INTERRUPTED)
-    assert len(session.history) == len(source.history) - 1
-    feed.close()
-    thread.join(PATIENCE)
+    with following(place) as session:
+        wait(lambda: session.state is RunState.INTERRUPTED)
+        assert len(session.history) == len(source.history) - 1
 
 
+@pytest.mark.usefixtures("quick")
 def test_a_run_that_a_process_holds_is_running_however_long_its_round_takes(
     place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tui.state.run_standing, "QUIET", 0.0)
+    """And it is before its rounds are read."""
     write_all(source, place)
-    with RunDirectory(place).locked():
-        session, feed, thread = following(place)
-        wait(lambda: session.state is not RunState.STARTING)
+    seen: list[RunState] = []
+    add = Session.add
+
+    def noting(session: Session, text: Mapping[str, str]) -> None:
+        seen.append(session.state)
+        add(session, text)
+
+    monkeypatch.setattr(Session, "add", noting)
+    with RunDirectory(place).locked(), following(place) as session:
+        wait(lambda: len(session.history) == len(source.history))
         assert session.state is standing(place).state is RunState.RUNNING
-    wait(lambda: session.state is RunState.INTERRUPTED)
-    feed.close()
-    thread.join(PATIENCE)
+    assert set(seen) == {RunState.RUNNING}
+    with following(place) as session:
+        wait(lambda: session.state is RunState.INTERRUPTED)
 
 
-def test_an_interrupted_run_whose_services_offer_several_times_in_a_round_shows_all_its_rounds(
-    place: Path, play_small: Play, scenario_text: str, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("quick")
+def test_a_run_with_several_offers_in_a_round_shows_all_rounds(
+    tmp_path: Path, play_small: Play, scenario_text: str
 ) -> None:
-    monkeypatch.setattr(tui.state.run_standing, "QUIET", 0.0)
     source = play_small(f'{scenario_text}\n[market]\nmechanism = "iterated"\n')
-    write_all(source, place)
-    session, feed, thread = following(place)
-    wait(lambda: session.state is RunState.INTERRUPTED)
-    feed.close()
-    thread.join(PATIENCE)
+    with following(write_run(source, tmp_path / "small-00000000" / "as-configured" / "seed-0001")) as session:
+        wait(lambda: session.state is RunState.INTERRUPTED)
     assert len(session.history) == len(source.history)
 
 
@@ -162,49 +167,22 @@ def test_an_interrupted_run_whose_services_offer_several_times_in_a_round_shows_
         ("events.csv", (",pay,", ",x,"), "cannot be replayed: not a round of events.csv: "),
     ],
 )
-def test_what_is_no_run_says_so(
+def test_a_damaged_run_says_so(
     place: Path, source: Session, file: str, content: str | tuple[str, str], words: str
 ) -> None:
     write_all(source, place)
     path = place / file
     path.write_text(content if isinstance(content, str) else path.read_text().replace(*content, 1))
-    session, feed, thread = following(place)
-    wait(lambda: session.state is RunState.UNREADABLE)
-    feed.close()
-    thread.join(PATIENCE)
-    assert session.error is not None
-    assert words in session.error
+    session = replayed(place)
+    assert session.state is RunState.UNREADABLE
+    assert words in (session.error or "")
 
 
-def test_a_run_that_is_played_is_running_before_its_rounds_are_read(
-    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write_all(source, place)
-    seen: list[RunState] = []
-    add = Session.add
-
-    def noting(session: Session, text: Mapping[str, str]) -> None:
-        seen.append(session.state)
-        add(session, text)
-
-    monkeypatch.setattr(Session, "add", noting)
-    with RunDirectory(place).locked():
-        session, feed, thread = following(place)
-        wait(lambda: len(session.history) == len(source.history))
-    feed.close()
-    thread.join(PATIENCE)
-    assert set(seen) == {RunState.RUNNING}
-
-
-def test_the_newest_round_is_found_without_reading_the_rest(place: Path, source: Session) -> None:
+def test_the_newest_round_and_some_of_all_are_found_without_reading_the_rest(place: Path, source: Session) -> None:
     assert RunReader(place).last() == (0, ())
-    write_all(source, place)
-    assert RunReader(place).last() == (12, source.history[12].services)
-
-
-def test_some_rounds_are_whole_and_go_from_the_first_to_the_newest(place: Path, source: Session) -> None:
     assert RunReader(place).some(5) == []
     write_all(source, place)
+    assert RunReader(place).last() == (12, source.history[12].services)
     assert [one.number for one in RunReader(place).some(1000)] == list(range(1, 13))
     few = RunReader(place).some(2)
     assert len(few) < 6
@@ -215,59 +193,29 @@ def test_some_rounds_are_whole_and_go_from_the_first_to_the_newest(place: Path, 
     assert RunReader(place).some(2)[-1].number <= 12
 
 
-def test_a_folder_stands_for_the_one_run_in_it(place: Path, tmp_path: Path) -> None:
-    assert run_directory(tmp_path) == place
-    other = place.with_name("seed-0002")
-    other.mkdir()
-    (other / "scenario.toml").write_text("")
-    with pytest.raises(InputError, match="contains 2 runs; choose one:") as caught:
-        run_directory(tmp_path)
-    assert len(str(caught.value).splitlines()) == 1 + 2
-    for seed in range(3, 13):
-        (place.with_name(f"seed-{seed:04d}")).mkdir()
-        (place.with_name(f"seed-{seed:04d}") / "scenario.toml").write_text("")
-    with pytest.raises(InputError, match=r"contains 12 runs; choose one:(\n  .*){10}\n  \(2 more\)$"):
-        run_directory(tmp_path)
-    with pytest.raises(InputError, match="no such directory"):
-        run_directory(tmp_path / "nothing")
-    (tmp_path / "empty").mkdir()
-    with pytest.raises(InputError, match=r"not a run directory; a run directory has a scenario\.toml and the tables"):
-        run_directory(tmp_path / "empty")
-
-
-def test_a_defect_ends_a_replay_with_its_traceback(
-    source: Session, place: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_defect_ends_a_replay_with_a_traceback(source: Session, place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_all(source, place)
     monkeypatch.setattr(Session, "add", lambda *_: 1 / 0)
-    session, feed, thread = following(place)
-    wait(lambda: session.state is RunState.UNREADABLE)
-    feed.close()
-    thread.join()
-    assert session.error is not None
-    assert "ZeroDivisionError: division by zero\nThis is a defect of flmarket." in session.error
+    session = replayed(place)
+    assert session.state is RunState.UNREADABLE
+    assert "ZeroDivisionError: division by zero\nThis is a defect of flmarket." in (session.error or "")
 
 
-def test_a_run_that_is_started_over_is_followed_to_its_end(
-    place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.usefixtures("quick")
+def test_a_run_that_is_started_over_is_followed_to_its_end(place: Path, source: Session) -> None:
     """Its tables are other files then, which hold the same rounds again."""
-    monkeypatch.setattr(tui.state.feeds, "FOLLOWED", 0.01)
-    for table in TABLES:
-        first = [logged.text[table] for logged in source.history][:3]
-        (place / f"{table}.csv").write_text(TABLES[table].header + "".join(first))
-    session, _, thread = following(place)
-    wait(lambda: len(session.history) == 3)
-    for table in TABLES:
-        (place / f"{table}.csv").unlink()
-    write_all(source, place)
-    RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete", "sweep": {}})
-    thread.join(PATIENCE)
-    assert session.state is RunState.COMPLETE
+    write_all(source, place, rounds=3)
+    with following(place) as session:
+        wait(lambda: len(session.history) == 3)
+        for table in TABLES:
+            (place / f"{table}.csv").unlink()
+        write_all(source, place)
+        ended(source, place)
+        wait(lambda: session.state is RunState.COMPLETE)
     assert [r.text for r in session.history] == [r.text for r in source.history]
 
 
-def test_a_table_that_goes_just_before_it_is_read_is_not_there_yet(
+def test_a_table_that_goes_before_it_is_read_is_yet_to_come(
     place: Path, source: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As where another process starts the run over."""
@@ -286,12 +234,9 @@ def test_a_table_that_goes_just_before_it_is_read_is_not_there_yet(
 
 
 def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, source: Session) -> None:
-    for table in TABLES:
-        first = [logged.text[table] for logged in source.history][:3]
-        (place / f"{table}.csv").write_text(TABLES[table].header + "".join(first))
-    RunDirectory(place).finish({**RECORDED, "rounds": len(source.history), "status": "complete", "sweep": {}})
-    session, _, thread = following(place)
-    thread.join(PATIENCE)
+    write_all(source, place, rounds=3)
+    ended(source, place)
+    session = replayed(place)
     assert session.state is RunState.UNREADABLE
     assert "started over while it was watched; open it again" in (session.error or "")
 
@@ -315,19 +260,17 @@ def test_a_run_is_not_shown_with_another_file_than_it_was_played_with(
     given = ["clients.count=2", "training.validation=0", f"{key}={file}"]
     run = played(parse(text, overrides=given), tmp_path / "runs").path
     file.write_text(content.replace(*changed))
-    session, _, thread = following(run)
-    thread.join(PATIENCE)
+    session = replayed(run)
     assert session.state is RunState.UNREADABLE
     assert f"{run}: cannot be replayed: {key}: {file} {told} the run was played" in (session.error or "")
     assert not session.history
     file.write_text(content)
-    session, _, thread = following(run)
-    thread.join(PATIENCE)
+    session = replayed(run)
     assert session.state is RunState.COMPLETE
 
 
 @pytest.mark.parametrize("foreign", [b"round,x\nabc,1\n", b"\xff\xfe\x00garbage\n", b"x,1,2\n\n\n", b"12,1\n"])
-def test_progress_of_a_run_whose_table_is_damaged_is_refused_as_a_log(
+def test_progress_of_a_run_with_a_damaged_table_is_refused_as_a_log(
     place: Path, source: Session, foreign: bytes
 ) -> None:
     """Batches and lists look at it while it is written; the run itself says what is wrong."""
@@ -336,3 +279,159 @@ def test_progress_of_a_run_whose_table_is_damaged_is_refused_as_a_log(
         file.write(foreign)
     with pytest.raises(LogError):
         RunReader(place).last()
+
+
+@pytest.fixture(scope="module")
+def adaptive_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    changes = ["rounds=8", "training.backend=surrogate", "clients.behaviour.kind=adaptive"]
+    [run] = plan([load("scarce", changes)], ["hqfa"], [0], tmp_path_factory.mktemp("runs"), Shelf())
+    execute(run, Shelf())
+    return run.directory.path
+
+
+@pytest.fixture
+def growing(adaptive_run: Path, tmp_path: Path) -> Path:
+    """The same run as it is while another process plays it: without an end, cut in the middle of writing round 8."""
+    folder = tmp_path / adaptive_run.parent.parent.name / adaptive_run.parent.name / adaptive_run.name
+    folder.mkdir(parents=True)
+    for path in adaptive_run.iterdir():
+        if path.name != "meta.json":
+            (folder / path.name).write_bytes(path.read_bytes())
+    rounds = folder / "rounds.csv"  # which is written last
+    rounds.write_bytes(rounds.read_bytes()[:-5])
+    return folder
+
+
+def test_the_order_book_shows_what_clients_asked_whatever_round_is_looked_at(adaptive_run: Path) -> None:
+    session = replayed(adaptive_run)
+    assert session.state is RunState.COMPLETE
+    names = [service.name for service in session.scenario.services]
+    for number in (8, 2, 5, 1, 8):
+        logged = session.history[number]
+        book = session.book(logged)
+        for offer in logged.offers:
+            assert book.line(names.index(offer.service), offer.client).bid == offer.bid
+
+
+def rounds_so_far(path: Path) -> int:
+    """How many rounds of a growing run are shown."""
+    services = len(parse((path / "scenario.toml").read_text()).services)
+    rounds = list(RunReader(path).grow(services))
+    assert all(text["clients"].count("\n") == text["offers"].count("\n") > 0 for text in rounds)
+    return len(rounds)
+
+
+def test_a_round_is_shown_when_all_of_its_tables_are_there(growing: Path, adaptive_run: Path) -> None:
+    assert rounds_so_far(growing) == 7
+    (growing / "rounds.csv").write_bytes((adaptive_run / "rounds.csv").read_bytes())
+    assert rounds_so_far(growing) == 8
+
+
+def test_clients_are_exported_as_they_were_logged(adaptive_run: Path, tmp_path: Path) -> None:
+    rows = write_csv(replayed(adaptive_run), "clients", tmp_path / "clients.csv")
+    lines = (adaptive_run / "clients.csv").read_text().splitlines()
+    assert rows == len(lines) - 1
+    exported = (tmp_path / "clients.csv").read_text().splitlines()
+    assert exported[0] == f"scenario,policy,seed,{lines[0]}"
+    assert [line.split(",", 3)[3] for line in exported[1:]] == lines[1:]
+
+
+def test_a_run_without_its_behaviour_says_what_to_load(adaptive_run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its bids cannot be known, so nothing is drawn."""
+    builtin = {name: thing for name, thing in BEHAVIOURS._builtin.items() if name != "adaptive"}
+    monkeypatch.setattr(BEHAVIOURS, "_builtin", builtin)
+    session = replayed(adaptive_run)
+    assert session.state is RunState.UNREADABLE
+    assert "unknown behaviour 'adaptive'" in (session.error or "")
+
+
+HERMIT = """
+from flmarket import Offer, Policy, policy
+
+@policy("hermit")
+class Hermit(Policy):
+    def act(self, observation):
+        return Offer.none()
+"""
+
+NOISE = """
+import numpy as np
+from flmarket import dataset
+
+@dataset("noise")
+def noise():
+    draw = np.random.default_rng(0)
+    images = draw.integers(0, 256, (1000, 8, 8), np.uint8)
+    return images, np.arange(1000) % 5, images[:100], np.arange(100) % 5
+"""
+
+
+def played_with(scenario: str, plugin: str, policy: str, folder: Path) -> Session:
+    """A run that the runner of the screens has played with a plug-in."""
+    (folder / "mine.py").write_text(plugin)
+    load_plugin(folder / "mine.py")
+    live = Session("")
+    feed = LiveRun(live, Start(scenario, "a scenario", str(folder / "runs"), policy, seed=0))
+    feed.read()
+    feed.close()
+    return live
+
+
+@pytest.mark.slow
+def test_the_runner_is_sent_the_plugin_and_a_replay_does_without_it(one_service: str, tmp_path: Path) -> None:
+    live = played_with(one_service, HERMIT, "hermit", tmp_path)
+    assert (live.state, live.error, live.policy) == (RunState.COMPLETE, None, "hermit")
+    assert {row.policy for row in live.history[1].services} == {"hermit"}
+    assert replayed(live.directory).state is RunState.COMPLETE
+
+    POLICIES._registered.clear()
+    forgotten = replayed(live.directory)
+    assert (forgotten.state, forgotten.error, len(forgotten.history)) == (RunState.COMPLETE, None, 4)
+    assert forgotten.world.conditions(1).budgets == {"alpha": 6_500_000}
+
+
+def test_a_replay_asks_for_a_data_set_that_bids_depend_on(one_service: str, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text(NOISE)
+    load_plugin(tmp_path / "mine.py")
+    (run,) = plan([parse(one_service.replace('"digits"', '"noise"'))], [], [0], tmp_path / "runs", shelf := Shelf())
+    execute(run, shelf, workers=0)
+    assert replayed(run.directory.path).state is RunState.COMPLETE
+    DATASETS._registered.clear()
+    forgotten = replayed(run.directory.path)
+    assert forgotten.state is RunState.UNREADABLE
+    assert forgotten.error == (
+        f"{run.directory.path}: uses data set 'noise' of the plug-in file mine.py; load that file"
+    )
+
+
+def write(labels: int) -> None:
+    """Write lamps.npz: 600 images of noise."""
+    which = np.arange(600) % labels
+    pixels = np.random.default_rng(0).integers(0, 255, (600, 8, 8), dtype=np.uint8)
+    np.savez("lamps.npz", pixels=pixels, labels=which, split=np.arange(600) % 5 == 0)
+
+
+@pytest.fixture
+def run(one_service: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RunDirectory:
+    """Two rounds on lamps.npz, of three labels."""
+    monkeypatch.chdir(tmp_path)
+    write(labels=3)
+    text = one_service.replace('"digits"', '"lamps.npz"').replace("emd = [0.2, 1.0]", "emd = [0.0, 0.6]")
+    [planned] = plan([parse(text.replace("[training]", '[training]\nmodel = "mlp"'))], [], [0], tmp_path, Shelf())
+    execute(planned, Shelf(), workers=0)
+    return planned.directory
+
+
+def drawn_as_logged(session: Session) -> bool:
+    """Whether the bids that are drawn again are those of the offers in the log."""
+    offers = [(logged.number, offer) for logged in session.history for offer in logged.offers]
+    assert offers
+    return all(session.world.qualities(number).bid[0, offer.client] == offer.bid for number, offer in offers)
+
+
+@pytest.mark.parametrize("change", [lambda: write(labels=4), lambda: Path("lamps.npz").unlink()], ids=["other", "gone"])
+def test_a_replay_draws_what_the_run_drew(change: Callable[[], None], run: RunDirectory) -> None:
+    change()
+    session = replayed(run.path)
+    assert (session.state, session.error) == (RunState.COMPLETE, None)
+    assert drawn_as_logged(session)

@@ -1,22 +1,25 @@
-"""Text that can be read: its contrast in every theme that Textual has, as WCAG 2 computes it."""
+"""Text that can be read, its contrast in every theme as WCAG 2 computes it; the row that is chosen; and no colours."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from rich.color import Color
+from rich.segment import Segment
 from rich.style import Style
 from textual.theme import BUILTIN_THEMES
+from textual.widget import Widget
 
-from support.screens import watching
+from support.screens import Play, strips, until, watching
 from tui.app import MarketApp
-from tui.panels.services import STATUS_COLOR
+from tui.panels.services import STATUS_COLOR, ServicesTable
 from tui.screens.compare import CompareScreen
-from tui.state.watched_run import Session
-from tui.style.colors import ANSI_SERIES, SERIES, series_color, tint
+from tui.style.colors import ANSI_SERIES, BAR, SERIES, contrast, series_color, tint
 from tui.style.formats import per_second
+from tui.widgets.comparison import CompareTable
+from tui.widgets.entry_list import EntryList
 from tui.widgets.key_bar import KeyBar
 
-Play = Callable[..., Session]
 LEAST = 4.5
 TINTS = {*STATUS_COLOR.values(), "primary", "accent", "success", "warning", "error", "foreground"}
 THEMES = sorted(name for name, theme in BUILTIN_THEMES.items() if not theme.ansi)
@@ -29,7 +32,7 @@ def test_a_rate_is_a_plain_number(rate: float, words: str) -> None:
     assert per_second(rate) == words
 
 
-def contrast(one: Color, other: Color) -> float:
+def ratio(one: Color, other: Color) -> float:
     light, dark = sorted((luminance(one), luminance(other)), reverse=True)
     return (light + 0.05) / (dark + 0.05)
 
@@ -42,9 +45,9 @@ def luminance(color: Color) -> float:
 
 def test_the_contrasts_of_the_test_are_those_of_wcag() -> None:
     white = Color.parse("#ffffff")
-    assert contrast(Color.parse("#000000"), white) == pytest.approx(21)
-    assert contrast(Color.parse("#777777"), white) == pytest.approx(4.48, abs=0.005)
-    assert contrast(Color.parse("#ff0000"), white) == pytest.approx(4.00, abs=0.005)
+    assert ratio(Color.parse("#000000"), white) == pytest.approx(21)
+    assert ratio(Color.parse("#777777"), white) == pytest.approx(4.48, abs=0.005)
+    assert ratio(Color.parse("#ff0000"), white) == pytest.approx(4.00, abs=0.005)
 
 
 async def test_every_colour_of_text_is_legible_on_every_background_in_every_theme(app: MarketApp) -> None:
@@ -60,12 +63,8 @@ async def test_every_colour_of_text_is_legible_on_every_background_in_every_them
             assert len(set(series)) == len(SERIES), theme
             colors |= {(color, False): Color.parse(color) for color in series}
             for name, color in colors.items():
-                assert color is not None
-                assert min(contrast(color, behind) for behind in backgrounds) >= LEAST, (theme, name)
-
-
-async def test_in_ansi_themes_the_terminal_chooses_the_colours(app: MarketApp) -> None:
-    async with app.run_test() as pilot:
+                assert min(ratio(color, behind) for behind in backgrounds) >= LEAST, (theme, name)
+        # In ansi themes the terminal chooses the colours.
         for theme in ANSI:
             app.theme = theme
             await pilot.pause()
@@ -78,21 +77,18 @@ async def test_in_ansi_themes_the_terminal_chooses_the_colours(app: MarketApp) -
 def texts(app: MarketApp) -> Iterator[tuple[str, Style]]:
     """What the screen shows above its footer, with its style."""
     bottom = app.screen.query_one(KeyBar).region.y
-    for y, strip in enumerate(app.screen._compositor.render_strips()):
+    for y, strip in enumerate(strips(app)):
         for text, style, _ in strip:
             if y < bottom and any(character.isalnum() or character in SIGNS for character in text):
-                assert style is not None
                 yield text, style
 
 
 def illegible(app: MarketApp) -> list[str]:
     found = []
     for text, style in texts(app):
-        assert style.color is not None
-        assert style.bgcolor is not None
         pair = (style.bgcolor, style.color) if style.reverse else (style.color, style.bgcolor)
-        if contrast(*pair) < LEAST:
-            found.append(f"{text!r}: {style}, {contrast(*pair):.2f}")
+        if ratio(*pair) < LEAST:
+            found.append(f"{text!r}: {style}, {ratio(*pair):.2f}")
     return found
 
 
@@ -124,3 +120,97 @@ async def test_a_new_theme_is_shown_at_once(app: MarketApp, play_small: Play) ->
             assert {segment.style.bgcolor.triplet for segment in bar if segment.style and segment.style.bgcolor} == {
                 behind.triplet
             }
+
+
+def styles(app: MarketApp) -> set[Style | None]:
+    """The styles that reach the terminal."""
+    return {segment.style for strip in strips(app) for segment in strip}
+
+
+def is_grey(style: Style | None) -> bool:
+    """Whether a style's colours are shades of grey."""
+    colors = [] if style is None else [color for color in (style.color, style.bgcolor) if color is not None]
+    return all(color.triplet is None or len(set(color.triplet)) == 1 for color in colors)
+
+
+async def test_replay_and_comparison_are_shown_in_grey(
+    small: Path, play_small: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The seek bar and the canvas of the plots have text without a style of its own."""
+    monkeypatch.setenv("NO_COLOR", "1")
+    app = MarketApp(out=small / "runs", folder=small)
+    session = play_small()
+    async with watching(app, session) as (pilot, screen):
+        await pilot.press("1", "down")
+        await pilot.pause()
+        assert in_reverse_video(chosen_row(screen.query_one(ServicesTable)))
+        await pilot.press("home", "right", "e", "m", "2", "v", "m")
+        assert all(map(is_grey, styles(app)))
+        app.push_screen(CompareScreen([session, play_small(rounds=3)], app))
+        await pilot.pause()
+        assert all(map(is_grey, styles(app)))
+
+
+SEEN = 1.05
+"""The contrast from which on two backgrounds are seen to differ."""
+
+
+def chosen_row(widget: Widget) -> list[Segment]:
+    """The cells of the one line of a widget that has the bar, as they are drawn."""
+    widget.render_lines(widget.size.region)  # which looks up what the lines need
+    rows = [list(widget.render_line(y)) for y in range(widget.size.height)]
+    [row] = [row for row in rows if row[0].text.startswith(BAR)]
+    return row
+
+
+def looks(row: list[Segment]) -> set[tuple[object, bool]]:
+    """The backgrounds of a line, and whether they are in reverse video."""
+    return {(style.bgcolor, bool(style.reverse)) for _, style, _ in row if style is not None}
+
+
+def in_reverse_video(row: list[Segment]) -> bool:
+    """Whether all of a line is, in one colour."""
+    styles = {(bool(style.reverse), style.color) for _, style, _ in row if style is not None}
+    return len(styles) == 1 and all(reverse for reverse, _ in styles)
+
+
+@pytest.mark.slow
+async def test_in_every_theme_the_chosen_row_has_one_background_one_sees(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("1", "down")
+        table = screen.query_one(ServicesTable)
+        for theme in sorted(set(BUILTIN_THEMES) - set(ANSI)):
+            app.theme = theme
+            await pilot.pause()
+            row = chosen_row(table)
+            tint = app.theme_variables["block-cursor-background"]
+            assert contrast(tint, app.theme_variables["background"]) >= SEEN, theme
+            assert {color.get_truecolor().hex.upper() for color, _ in looks(row) if color} == {tint.upper()}, theme
+            assert {reverse for _, reverse in looks(row)} == {False}, theme
+            colors = {style.color for _, style, _ in row[1:] if style is not None}
+            assert len(colors) > 3, theme  # the text keeps its own
+
+
+async def test_tables_and_lists_show_it_alike(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("1", "down")
+        found = [looks(chosen_row(screen.query_one(ServicesTable)))]
+        app.push_screen(CompareScreen([play_small(), play_small(rounds=5)], app))
+        await pilot.pause(0.3)
+        found.append(looks(chosen_row(app.screen.query_one(CompareTable))))
+        app.pop_screen()
+        app.pop_screen()
+        await until(pilot, lambda: app.home.entries, "the lists at home")
+        await pilot.pause(0.3)
+        found.append(looks(chosen_row(app.screen.query_one(EntryList))))
+        assert len(found[0]) == 1
+        assert found == [found[0]] * 3
+
+
+async def test_in_themes_without_colours_of_ours_all_of_it_is_in_reverse(app: MarketApp, play_small: Play) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+        await pilot.press("1", "down")
+        for theme in ANSI:
+            app.theme = theme
+            await pilot.pause()
+            assert in_reverse_video(chosen_row(screen.query_one(ServicesTable)))

@@ -1,25 +1,27 @@
-"""The plot: axes on whole cells, targets behind the curves, dots that stay, a sign and a name where a curve ends."""
+"""The plot: axes on whole cells, targets behind the curves, signs and names where they end, and a part of rounds."""
 
 import re
-from collections.abc import Callable
 from decimal import Decimal
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from rich.style import Style
 from textual.app import App, ComposeResult
+from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
-from support.screens import watching
+from learning.training.records import Row, log_of
+from support.screens import Play, text_of, until, watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
-from tui.state.watched_run import Session
+from tui.screens.training import TrainingScreen
 from tui.style.colors import ANSI_SERIES
 from tui.widgets.plot import ACROSS, DASH, PLAYHEAD, UP, Axis, Plot, axis, rounded
+from tui.widgets.zoom import CLOSEST, ZoomPlot
 
-Play = Callable[..., Session]
 BRAILLE = range(0x2801, 0x2900)
 NUMBERS = st.one_of(
     st.integers(-1000, 1000).map(float),
@@ -67,9 +69,7 @@ def shown(found: Axis, cells: int) -> tuple[float, float]:
 
 @given(low=NUMBERS, more=NUMBERS.map(abs), cells=st.integers(2, 300), apart=st.sampled_from([ACROSS, UP]))
 @example(low=0.0, more=100.0, cells=17, apart=UP)
-def test_ticks_stand_on_whole_cells_at_even_distances_and_say_round_numbers(
-    low: float, more: float, cells: int, apart: range
-) -> None:
+def test_ticks_stand_on_whole_cells_and_say_round_numbers(low: float, more: float, cells: int, apart: range) -> None:
     found = axis(low, low + more, cells, apart)
     places, numbers = [place for place, _ in found.ticks], [Decimal(label) for _, label in found.ticks]
     assert len({b - a for a, b in pairwise(places)}) <= 1
@@ -83,9 +83,7 @@ def test_ticks_stand_on_whole_cells_at_even_distances_and_say_round_numbers(
 
 
 @given(low=NUMBERS, more=NUMBERS.map(abs), cells=st.integers(2, 300), apart=st.sampled_from([ACROSS, UP]))
-def test_an_axis_contains_its_numbers_and_does_not_waste_its_room(
-    low: float, more: float, cells: int, apart: range
-) -> None:
+def test_an_axis_contains_its_numbers_and_wastes_no_room(low: float, more: float, cells: int, apart: range) -> None:
     found = axis(low, low + more, cells, apart)
     first, last = shown(found, cells)
     assert first <= low + 1e-6 * found.worth
@@ -101,9 +99,7 @@ def test_an_axis_contains_its_numbers_and_does_not_waste_its_room(
 )
 @example(numbers=[1.0, -1e-05, 50001.0], cells=2, apart=UP)
 @example(numbers=[5.5, 20.0, 45.0], cells=2, apart=UP)
-def test_a_picture_stands_still_as_curves_grow_but_for_steps_between_round_numbers(
-    numbers: list[float], cells: int, apart: range
-) -> None:
+def test_a_picture_steps_between_round_numbers_as_curves_grow(numbers: list[float], cells: int, apart: range) -> None:
     steps = []
     for count in range(1, len(numbers) + 1):
         part = numbers[:count]
@@ -118,13 +114,10 @@ def test_a_picture_stands_still_as_curves_grow_but_for_steps_between_round_numbe
         assert picture == next_picture or after != before
 
 
-def test_the_axis_of_a_low_plot_has_two_ticks() -> None:
+def test_axes_of_low_plots_have_two_ticks_and_rounds_are_whole_numbers() -> None:
     for cells in range(5, 10):
         assert len(axis(19.5, 96.7, cells, UP).ticks) >= 2
         assert len(axis(-0.12, 0.0, cells, UP).ticks) >= 2
-
-
-def test_rounds_are_counted_in_whole_numbers_at_every_width() -> None:
     for cells in range(2, 300):
         assert all("." not in label for _, label in axis(0, 10, cells, ACROSS, finest=1).ticks)
 
@@ -145,22 +138,20 @@ async def test_a_thin_frame_stands_on_two_sides_at_every_size() -> None:
             ticks = [y for y, line in enumerate(body) if line[left] == "┤"]
             assert [y for y, line in enumerate(body) if line[:left].strip()] == ticks
             assert len({b - a for a, b in pairwise([*ticks, height - 2])}) == 1  # 0 stands at the corner
-
-
-@pytest.mark.parametrize("size", [(1, 1), (2, 2), (3, 9), (30, 2), (5, 3)])
-async def test_a_plot_without_room_draws_what_fits(size: tuple[int, int]) -> None:
-    async with PlotApp().run_test(size=size) as pilot:
-        plot = pilot.app.query_one(Plot)
-        plot.begin(20, 0, 100)
-        plot.level(93, "1 93", "blue")
-        plot.curve([1, 2, 3], [10, float("nan"), 99], "red", "1")
-        assert [len(line) for line in lines(plot)] == [size[0]] * size[1]
+        # A plot without room draws what fits.
+        for size in ((1, 1), (2, 2), (3, 9), (30, 2), (5, 3)):
+            await pilot.resize_terminal(*size)
+            await pilot.pause()
+            plot.begin(20, 0, 100)
+            plot.level(93, "1 93", "blue")
+            plot.curve([1, 2, 3], [10, float("nan"), 99], "red", "1")
+            assert [len(line) for line in lines(plot)] == [size[0]] * size[1]
 
 
 # Curves
 
 
-async def test_dots_of_several_curves_in_a_cell_are_all_shown_in_the_chosen_ones_colour() -> None:
+async def test_dots_of_several_curves_in_a_cell_are_all_shown_and_take_turns_or_have_the_chosen_ones_colour() -> None:
     async with PlotApp().run_test(size=(60, 20)) as pilot:
         plot = pilot.app.query_one(Plot)
         alone = []
@@ -179,13 +170,8 @@ async def test_dots_of_several_curves_in_a_cell_are_all_shown_in_the_chosen_ones
                 character, style = styles(plot, y)[x]
                 if character not in {"1", "2"}:
                     assert ord(character) - 0x2800 == dots | alone[1][y, x]
-                    assert style.color is not None
                     assert style.color.name == ("red" if first else "blue")
-
-
-async def test_curves_in_the_same_cells_take_turns_where_none_is_chosen() -> None:
-    async with PlotApp().run_test(size=(60, 20)) as pilot:
-        plot = pilot.app.query_one(Plot)
+        # Curves in the same cells take turns where none is chosen.
         plot.begin(20, 0, 100)
         plot.curve([5, 20], [50, 50], "green")  # the end of an interval is behind both
         for color, sign in (("red", "1"), ("blue", "2")):
@@ -194,7 +180,7 @@ async def test_curves_in_the_same_cells_take_turns_where_none_is_chosen() -> Non
         assert {color.name for color in seen if color} == {"red", "blue"}
 
 
-async def test_each_curve_ends_in_its_sign_in_the_last_round_of_the_axis_too(app: MarketApp, play_small: Play) -> None:
+async def test_curves_end_in_their_signs_before_an_upright_playhead(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await settled(pilot)
         assert screen.head.round == 12
@@ -202,6 +188,22 @@ async def test_each_curve_ends_in_its_sign_in_the_last_round_of_the_axis_too(app
         await pilot.press("home")  # a curve of one round is its sign
         await settled(pilot)
         assert signs(app) == {"1", "2", "3"}
+        # The playhead is an upright line behind the curves.
+        await pilot.press("home", "]", "]", "]", "]")
+        await settled(pilot)
+        shown = [line[:-5] for line in inside(app)]
+        ends = {line.rindex(PLAYHEAD) for line in shown if PLAYHEAD in line}
+        assert len(ends) == 1
+        assert all(line.find(sign) in {-1, *ends} for line in shown for sign in ("1 a", "2 b", "3 g"))
+        # In themes of the terminal, curves and targets have its colours.
+        for theme in ("ansi-dark", "ansi-light"):
+            app.theme = theme
+            await settled(pilot)
+            plot = screen.query_one(Plot)
+            cells = [cell for y in range(plot.size.height) for cell in styles(plot, y)]
+            used = {style.color.name for character, style in cells if ord(character) in BRAILLE and style.color}
+            assert used
+            assert used <= set(ANSI_SERIES)
 
 
 async def test_signs_of_curves_that_end_in_one_place_stand_beside_each_other(app: MarketApp, play_small: Play) -> None:
@@ -210,32 +212,6 @@ async def test_signs_of_curves_that_end_in_one_place_stand_beside_each_other(app
         app.push_screen(CompareScreen([session] * 9, app))
         await settled(pilot)
         assert signs(app) == set("123456789")
-
-
-async def test_the_name_of_a_curve_follows_its_sign_and_covers_no_dots() -> None:
-    async with PlotApp().run_test(size=(60, 12)) as pilot:
-        plot = pilot.app.query_one(Plot)
-        plot.begin(20)
-        plot.curve([1, 10], [0, 50], "red", "1", "alpha")
-        plot.curve([1, 10], [100, 50], "blue", "2", "beta", chosen=True)
-        plot.curve([9, 20], [51, 51], "green")  # in the way of both
-        shown = lines(plot)
-        [alpha], [beta] = ([y for y, line in enumerate(shown) if words in line] for words in ("1 alpha", "2 beta"))
-        [row] = [y for y, line in enumerate(shown) if ord(line[50]) in BRAILLE]
-        assert {alpha, beta} == {row - 1, row + 1}
-        plot.begin(20)
-        plot.curve([1, 20], [0, 50], "red", "1", "a-name-that-is-longer-than-there-is-room")
-        assert "1 a-name-that-is…" in lines(plot)[0]
-
-
-async def test_the_playhead_is_an_upright_line_behind_the_curves(app: MarketApp, play_small: Play) -> None:
-    async with watching(app, play_small()) as (pilot, _):
-        await pilot.press("home", "]", "]", "]", "]")
-        await settled(pilot)
-        shown = [line[:-5] for line in inside(app)]
-        ends = {line.rindex(PLAYHEAD) for line in shown if PLAYHEAD in line}
-        assert len(ends) == 1
-        assert all(line.find(sign) in {-1, *ends} for line in shown for sign in ("1 a", "2 b", "3 g"))
 
 
 # Targets
@@ -258,7 +234,7 @@ async def test_targets_are_lines_at_every_size_and_in_every_round(app: MarketApp
                 assert [line[-5:].strip() for line in inside(app) if line[-5:].strip()] == ["3 95", "2 90", "1 50"]
 
 
-async def test_targets_in_one_line_take_turns_and_each_has_its_label_in_its_colour() -> None:
+async def test_targets_in_one_line_take_turns_and_labels_and_names_have_places_of_their_own() -> None:
     async with PlotApp().run_test(size=(60, 12)) as pilot:
         plot = pilot.app.query_one(Plot)
         plot.begin(20, 0, 100)
@@ -273,26 +249,106 @@ async def test_targets_in_one_line_take_turns_and_each_has_its_label_in_its_colo
                 color = styles(plot, y)[-1][1].color
                 found[line[-4:]] = color.name if color else ""
         assert found == {"1 90": "red", "2 90": "blue", "3 90": "green"}
-
-
-async def test_labels_that_would_stand_outside_move_inside() -> None:
-    async with PlotApp().run_test(size=(60, 6)) as pilot:
-        plot = pilot.app.query_one(Plot)
+        # The name of a curve follows its sign and covers no dots.
+        plot.begin(20)
+        plot.curve([1, 10], [0, 50], "red", "1", "alpha")
+        plot.curve([1, 10], [100, 50], "blue", "2", "beta", chosen=True)
+        plot.curve([9, 20], [51, 51], "green")  # in the way of both
+        shown = lines(plot)
+        [alpha], [beta] = ([y for y, line in enumerate(shown) if words in line] for words in ("1 alpha", "2 beta"))
+        [row] = [y for y, line in enumerate(shown) if ord(line[50]) in BRAILLE]
+        assert {alpha, beta} == {row - 1, row + 1}
+        plot.begin(20)
+        plot.curve([1, 20], [0, 50], "red", "1", "a-name-that-is-longer-than-there-is-room")
+        assert "1 a-name-that-is…" in lines(plot)[0]
+        # Labels that would stand outside move inside.
+        await pilot.resize_terminal(60, 6)
+        await pilot.pause()
         plot.begin(20, 0, 100)
         for m, target in enumerate((100, 100, 100, 99), start=1):
             plot.level(target, f"{m} {target}", "red")
         assert [line[-5:].strip() for line in lines(plot)[:4]] == ["3 100", "2 100", "1 100", "4 99"]
 
 
-@pytest.mark.parametrize("theme", ["ansi-dark", "ansi-light"])
-async def test_in_ansi_themes_curves_and_targets_have_the_terminals_colours(
-    app: MarketApp, play_small: Play, theme: str
-) -> None:
-    async with watching(app, play_small()) as (pilot, screen):
-        app.theme = theme
-        await settled(pilot)
-        plot = screen.query_one(Plot)
-        cells = [cell for y in range(plot.size.height) for cell in styles(plot, y)]
-        used = {style.color.name for character, style in cells if ord(character) in BRAILLE and style.color}
-        assert used
-        assert used <= set(ANSI_SERIES)
+class ZoomApp(App[None]):
+    def compose(self) -> ComposeResult:
+        yield ZoomPlot()
+
+
+def numbers(plot: ZoomPlot) -> list[str]:
+    """The line below the plot."""
+    return plot.render_line(plot.size.height - 1).text.split()
+
+
+async def test_the_part_moves_within_what_there_is_and_a_few_rounds_are_as_near_as_it_gets() -> None:
+    async with ZoomApp().run_test() as pilot:
+        plot = pilot.app.query_one(ZoomPlot)
+        for at, shown in ((0, (0, 40)), (40, (20, 60)), (80, (40, 80)), (None, (40, 80))):  # a place stays where it is
+            assert plot.show(80) == (0, 80)
+            plot.zoom(0.5, at)
+            assert plot.window == plot.show(80) == shown
+            assert (numbers(plot)[0], numbers(plot)[-2:]) == (str(shown[0]), ["Z:", "all"])
+            plot.zoom(2, at)
+            assert plot.window is None
+        plot.zoom(0.25, 80)
+        for windows, shown in ((-0.5, (50, 70)), (-0.5, (40, 60)), (2, (60, 80)), (-9, (0, 20)), (0.5, (10, 30))):
+            plot.move(windows)
+            assert plot.show(80) == shown
+        assert plot.show(80, at=25) == (10, 30)
+        assert plot.show(80, at=50) == (40, 60)
+        assert plot.show(90, at=55) == (40, 60)  # there may be more rounds by now
+        plot.zoom(100)
+        plot.show(1000)
+        for _ in range(12):
+            plot.zoom(0.5, 500)
+            first, last = plot.show(1000)
+            assert first <= 500 <= last
+        assert CLOSEST <= last - first <= 2 * CLOSEST
+
+
+async def test_the_curves_of_a_market_are_drawn_again_from_the_rounds_shown(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    async with watching(app, session) as (pilot, screen):
+        plot = screen.query_one(ZoomPlot)
+        await pilot.press("2", "m", "home", "z")
+        assert plot.window == (0, 5)
+        assert {xs[-1] for xs, *_ in plot.curves} == {1}
+        await pilot.press("end", "v")  # whatever is drawn
+        first, last = plot.window
+        assert last == 12
+        assert any(line.rstrip().endswith(PLAYHEAD) for line in text_of(plot).splitlines())  # in the last round
+        assert {(xs[0], xs[-1]) for xs, *_ in plot.curves} == {(first, 12)}
+        await pilot.press("Z")
+        assert plot.window is None
+        assert {xs[0] for xs, *_ in plot.curves} == {1}
+
+
+async def test_both_plots_of_a_comparison_show_the_same_rounds(app: MarketApp, play_small: Play) -> None:
+    async with app.run_test(size=(120, 50)) as pilot:
+        app.push_screen(CompareScreen([play_small(), play_small(seed=2)], app))
+        await pilot.pause()
+        values, differences = app.screen.query(ZoomPlot)
+        await pilot.press("z", "less_than_sign")
+        assert values.window == differences.window == (3, 9)
+        for plot in (values, differences):
+            assert {(xs[0], xs[-1]) for xs, *_ in plot.curves} == {(3, 9)}
+        await pilot.press("Z")
+        assert values.window is differences.window is None
+        await pilot._post_mouse_events([MouseScrollUp], differences, (20, 2))
+        first, last = values.window or (0, 0)
+        assert differences.window == (first, last)
+        assert 0 < last - first < 12
+        await pilot._post_mouse_events([MouseScrollDown], values)
+        assert values.window is differences.window is None
+
+
+async def test_a_training_is_zoomed_too(tmp_path: Path) -> None:
+    log = tmp_path / "mine.csv"
+    with log_of(log, 0) as writer:
+        writer.write(Row(n, "train", 0.1, 0.25, 0.5, 0.0, 0.125, {"critic_loss": 0.5}).values() for n in range(1, 41))
+    app = MarketApp(trainings=[log], out=tmp_path / "runs", folder=tmp_path)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: isinstance(app.screen, TrainingScreen) and app.screen.feeds[0].episodes, "episodes")
+        await pilot.press("z", "z")
+        [episodes] = app.screen.query_one(ZoomPlot).curves
+        assert (episodes.xs[0], episodes.xs[-1]) == (30, 40)
