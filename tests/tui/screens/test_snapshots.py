@@ -23,7 +23,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen
 from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen
-from tui.state import catalogue, known_runs
+from tui.state import catalogue
 
 DARK, LIGHT = "textual-dark", "textual-light"
 STEADY = 4
@@ -53,8 +53,7 @@ def still(small: Path, runs: Path, monkeypatch: pytest.MonkeyPatch) -> MarketApp
     for path in (small / "runs").rglob("*"):
         os.utime(path, (ago, ago))
     monkeypatch.chdir(small)  # paths are shown
-    for module in (catalogue, known_runs):
-        monkeypatch.setattr(module, "builtins", list)
+    monkeypatch.setattr(catalogue, "builtins", list)
     monkeypatch.setattr(Input, "cursor_blink", False)
     monkeypatch.delenv("NO_COLOR", raising=False)  # some machines that run tests set it, and a user may
     app = MarketApp(out=Path("runs"), folder=Path())
