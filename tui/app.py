@@ -40,7 +40,7 @@ from tui.textual_internals import SteadyApp, is_going
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
     from tui.screens.run_dialogs import ChosenRuns
-    from tui.screens.search_line import Listing
+    from tui.screens.search import Listing
     from tui.state.runs import Runs
     from tui.state.watched_run import Session
 

@@ -12,9 +12,8 @@ if TYPE_CHECKING:
     from tui.screens.help import HelpScreen, unknown_key
     from tui.screens.intervention_dialog import InterventionDialog
     from tui.screens.market import MarketScreen
-    from tui.screens.palette import Palette, commands
     from tui.screens.run_dialogs import StartRunDialog
-    from tui.screens.search_line import SearchLine, is_listing, next_hit
+    from tui.screens.search import Palette, SearchLine, commands, is_listing, next_hit
     from tui.screens.training import TrainingScreen
 
 __all__ = [
@@ -43,8 +42,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "help": ("HelpScreen", "unknown_key"),
     "intervention_dialog": ("InterventionDialog",),
     "market": ("MarketScreen",),
-    "palette": ("Palette", "commands"),
-    "search_line": ("SearchLine", "is_listing", "next_hit"),
+    "search": ("Palette", "SearchLine", "commands", "is_listing", "next_hit"),
     "run_dialogs": ("StartRunDialog",),
     "training": ("TrainingScreen",),
 }

@@ -1,7 +1,9 @@
-"""The base of all dialogs: a centred box, a line for problems, esc to cancel; and a dialog for yes-or-no questions."""
+"""The base of all dialogs: a centred box, lists and boxes to tick, a line for problems; and yes-or-no questions."""
 
 from typing import TypeVar
 
+from rich.segment import Segment
+from rich.style import Style
 from textual import on
 from textual.app import ComposeResult
 from textual.await_complete import AwaitComplete
@@ -9,12 +11,14 @@ from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Button, Static
+from textual.strip import Strip
+from textual.widgets import Button, Checkbox, Static
 from textual.widgets.button import ButtonVariant
 
+from tui.style.colors import BAR, barred
 from tui.style.key_bindings import HELP, SEARCH
+from tui.textual_internals import Value, WideGutterList
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.tick_boxes import MarkList
 
 Result = TypeVar("Result")
 
@@ -101,3 +105,41 @@ class QuitDialog(Question):
         runs = "A run is" if running == 1 else f"{running} runs are"
         text = f"[b]{runs} still live.[/b]\nThe rounds played so far stay on disk, for a replay or to resume from."
         super().__init__(text, "Quit and stop")
+
+
+class MarkList(WideGutterList[Value]):
+    """A list in which several entries can be marked: ``[x]`` or ``[ ]``. Enter presses the dialog's primary button."""
+
+    BINDINGS = [Binding("enter", "go", "Go", key_display="enter", tooltip="Continue with what is marked")]
+
+    def action_go(self) -> None:
+        if not self.selected and self.highlighted is not None:
+            self.select(self.get_option_at_index(self.highlighted))
+        self.call_after_refresh(self._press)  # which button that is depends on what is marked
+
+    def _press(self) -> None:
+        self.screen.query_one("Button.-primary", Button).press()
+
+    def render_line(self, y: int) -> Strip:
+        strip, place = barred(self, super().render_line(y)), self.scroll_offset.y + y
+        if place >= self.option_count:
+            return strip
+        bar, _, _, blank, *rest = strip
+        style = (blank.style or Style()) + Style(meta={"option": place})  # which a click on the box marks
+        box = "[x]" if self.get_option_at_index(place).value in self.selected else "[ ]"
+        left = bar if bar.text == BAR else blank
+        return Strip([left, Segment(box, style), blank, *rest])
+
+
+class Tick(Checkbox):
+    """A checkbox: ``[x]`` or ``[ ]``."""
+
+    DEFAULT_CSS = """
+    Tick > .toggle--button { color: $text-muted; background: $boost; }
+    Tick.-on > .toggle--button { color: $text-success; background: $boost; text-style: bold; }
+    """
+
+    def render(self) -> Content:
+        style = self.get_visual_style("toggle--button")
+        box = ("[", style), ("x" if self.value else " ", style), ("]", style)
+        return Content.assemble(*box, self.label.pad(1, 1).stylize_before(self.get_visual_style("toggle--label")))

@@ -18,12 +18,11 @@ from textual.widgets import Input, Static
 
 from flmarket.core.names import unknown
 from tui import screens
-from tui.screens.dialog import Closing, Dialog
+from tui.screens.dialog import Closing, Dialog, MarkList
 from tui.screens.home import HomeScreen
 from tui.style.formats import matches
 from tui.style.key_bindings import VIM, purposes, written
 from tui.widgets.line_view import LineView
-from tui.widgets.tick_boxes import MarkList
 
 Row = tuple[str, str, str]  # keys, what they are for, and where
 

@@ -24,13 +24,12 @@ from scenarios.logs.directory import META, SCENARIO, RunDirectory
 from scenarios.logs.run_state import RunState
 from scenarios.running.run_options import listed_seeds
 from scenarios.running.steering import Start
-from tui.screens.dialog import Box, Dialog
+from tui.screens.dialog import Box, Dialog, MarkList, Tick
 from tui.state.known_runs import all_runs, find_run, policies_of
 from tui.state.pace import to_watch
 from tui.state.run_standing import run_label
 from tui.state.runs import Runs
 from tui.state.watched_run import Session
-from tui.widgets.tick_boxes import MarkList, Tick
 
 RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, run it with “start over” ticked."
 """Shown when an interrupted run is started."""

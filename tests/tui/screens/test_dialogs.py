@@ -15,8 +15,8 @@ from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen
-from tui.screens.palette import Palette
 from tui.screens.run_dialogs import PickRunsDialog
+from tui.screens.search import Palette
 
 LATER = '[[interventions]]\nround = 6\nkey = "clients.cores"\nvalue = 2\n'
 

@@ -16,15 +16,15 @@ from tui.panels.order_book import BookPanel
 from tui.panels.services import ServicesTable
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
+from tui.screens.dialog import MarkList
 from tui.screens.help import HelpScreen, every_key
 from tui.screens.home import HomeScreen
 from tui.screens.playback import GotoDialog
 from tui.screens.run_dialogs import StartRunDialog
-from tui.screens.search_line import NO_HIT, SearchLine
+from tui.screens.search import NO_HIT, SearchLine
 from tui.widgets.comparison import CompareTable
 from tui.widgets.entry_list import EntryList
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.tick_boxes import MarkList
 
 RAW = ("Scroll Left", "Scroll Right", "Page Left", "Page Down", "Focus Next", "Copy selected text", "Move cursor")
 

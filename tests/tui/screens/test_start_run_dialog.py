@@ -22,14 +22,13 @@ from support.screens import Runner, painted, play_headlessly, rendered, screen_o
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
-from tui.screens.dialog import Box
+from tui.screens.dialog import Box, Tick
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run_dialogs import ChosenRuns, StartRunDialog
 from tui.state.known_runs import policies_of
 from tui.widgets.comparison import CompareTable
 from tui.widgets.key_bar import KeyBar
-from tui.widgets.tick_boxes import Tick
 
 
 @asynccontextmanager

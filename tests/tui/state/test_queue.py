@@ -17,11 +17,11 @@ from scenarios.running.steering import Start
 from support.screens import PATIENCE, Runner, notes, play_headlessly, rendered, runner_of, screen_of, start_of, until
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
+from tui.screens.dialog import Tick
 from tui.screens.market import MarketScreen
 from tui.screens.run_dialogs import PickRunsDialog, StartRunDialog
 from tui.state.runs import Runs
 from tui.state.watched_run import Session
-from tui.widgets.tick_boxes import Tick
 
 NEVER = 0.0001
 """Rounds per second of a run that plays, and is not over before the test lets it be."""
