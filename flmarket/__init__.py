@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from des.allocation import NO_CORE, allocate
     from des.behaviour import Behaviour, Outcomes, Setting, behaviour
+    from des.cost import Cost, Work, cost
     from des.mechanism import Asks, Book, Clearing, Mechanism, mechanism
     from des.observation import Feedback, Observation, Offer, Status
     from fl.data.registry import dataset
@@ -42,6 +43,7 @@ __all__ = [
     "Behaviour",
     "Book",
     "Clearing",
+    "Cost",
     "Feedback",
     "Fork",
     "InputError",
@@ -62,8 +64,10 @@ __all__ = [
     "TensorBoard",
     "Tracker",
     "WandB",
+    "Work",
     "allocate",
     "behaviour",
+    "cost",
     "dataset",
     "fill_budget",
     "fork",
@@ -85,6 +89,7 @@ __all__ = [
 _NAMES: Mapping[str, tuple[str, ...]] = {
     "des.allocation": ("NO_CORE", "allocate"),
     "des.behaviour": ("Behaviour", "Outcomes", "Setting", "behaviour"),
+    "des.cost": ("Cost", "Work", "cost"),
     "des.mechanism": ("Asks", "Book", "Clearing", "Mechanism", "mechanism"),
     "des.observation": ("Feedback", "Observation", "Offer", "Status"),
     "fl.data.registry": ("dataset",),

@@ -20,6 +20,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
 from des.behaviour import Behaviour
+from des.cost import Cost, costs
 from des.log_records import RoundReport
 from des.mechanism import Book, Mechanism, clearing_of
 from des.money import MICRO
@@ -38,7 +39,7 @@ from scenarios.running.checkpoint import Checkpoint, DamagedError
 
 T = TypeVar("T", Policy, Behaviour)
 
-__all__ = ["check_behaviour", "check_mechanism", "check_policy"]
+__all__ = ["check_behaviour", "check_cost", "check_mechanism", "check_policy"]
 
 _SERVICES = "mnist", "fashion-mnist", "emnist"
 _SMALL = ["training.backend=surrogate", "rounds=6", "clients.count=6"]
@@ -119,6 +120,30 @@ def check_behaviour(behaviour: type[Behaviour], **options: Any) -> None:
 
     for kind in _MARKETS:
         _check_market(f"behaviour {behaviour.__name__}, {kind}", partial(_setup, kind, behaviour=create))
+
+
+def check_cost(cost: type[Cost], **options: Any) -> None:
+    """Check that a cost keeps its contracts.
+
+    Each cost is a finite number that follows from the same element of the work alone, is the same when asked again, and
+    goes one way as data size, EMD, speed or type rises; speed plays no part where ``uses_speed`` is False.
+    """
+    _require(not (problem := subclass_problem(cost, Cost)), str(problem))
+    with _contracts(f"cost {cost.__name__}"):
+        made = cost(**options)
+        values = {"data size": (1, 10, 300, 9_000), "EMD": (0.0, 0.4, 1.0, 1.8), "speed": (0.5, 1.0, 4.0)}
+        work = np.meshgrid(*values.values(), (0.0, 1.0, 5.0), indexing="ij")
+        amounts = costs(made, *work)
+        _require((amounts == costs(made, *work)).all(), "amounts(), asked the same again, returns something else")
+        parts = costs(made, *(array[1:3] for array in work))
+        _require((amounts[1:3] == parts).all(), "amounts() depends on more than the same element of the work")
+        for axis, name in enumerate((*values, "type")):
+            steps = np.diff(amounts, axis=axis)
+            both = (steps > 0).any(axis) & (steps < 0).any(axis)
+            _require(not both.any(), f"a cost rises and falls as the {name} rises; it must go one way")
+            _require(
+                name != "speed" or made.uses_speed or not steps.any(), "uses_speed is False, but speed plays a part"
+            )
 
 
 def _require(holds: object, broken: str) -> None:

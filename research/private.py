@@ -15,6 +15,7 @@ import pandas as pd
 from experiment import SURROGATE, fill, gain, growing, markdown, plus_minus, starred
 
 from des.clients.population import Population, Qualities
+from des.cost import costs
 from fl.arrays import FloatArray, IntArray
 from learning.evaluation import evaluate, everywhere
 from learning.statistics.intervals import mean_interval
@@ -134,7 +135,7 @@ def kinds_of(people: Population, m: int) -> Kinds:
     }
     size, emd, dqi = (np.array(column) for column in zip(*sorted(rows), strict=True))
     [group] = people.spec.groups
-    return Kinds(size, emd, np.rint(1e6 * (group.cost_per_sample * size - group.cost_per_emd * emd)), dqi)
+    return Kinds(size, emd, costs(group.cost, size, emd, np.float64(1.0), np.float64(1.0)), dqi)
 
 
 # ---- who wins

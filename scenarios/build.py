@@ -382,10 +382,10 @@ def _group(clients: Clients, sizes: Sequence[int]) -> Group:
         clients.count,
         tuple(clients.data_size or sizes),
         clients.emd,
-        clients.cost.per_sample,
-        clients.cost.per_emd,
+        clients.cost.plugin().create(),
         clients.speed,
         clients.departure_rate,
+        clients.cost.unit.distribution(),
         clients.label_mix.dirichlet,
     )
 

@@ -4,17 +4,18 @@ Where a scenario lists data sizes and EMDs, there are a few pairs of them, tabul
 continuous: each round has a table of its own, one entry a client.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from itertools import product
+from itertools import pairwise, product
 
 import numpy as np
 
 from des.behaviour import Behaviour, reports_of
 from des.behaviours.truthful import Truthful
 from des.clients.disclosure import Disclosure
-from des.money import MicroArray, to_micro
+from des.cost import ALIKE, Cost, PrivateType, cost_ends
+from des.money import MicroArray
 from fl.arithmetic.elementary import rounded
 from fl.arrays import AnyArray, FloatArray, IntArray
 from fl.data.dqi import DQIParameters, dqi, dqi_range
@@ -33,12 +34,12 @@ class Group:
     count: int  # at least one
     data_sizes: tuple[int, ...]  # the set from which D is drawn, images
     emds: tuple[float, ...]  # the set from which the wanted EMD is drawn; not used where there is a ``concentration``
-    cost_per_sample: float  # a data set costs its client ``cost_per_sample * D - cost_per_emd * EMD``
-    cost_per_emd: float
+    cost: Cost  # what work on their data costs them
     # each client has one of these for the whole run; at speed 2 it takes half the timeline's time per sample
     speeds: tuple[float, ...] = (1.0,)
     # probability that a client leaves in the middle of a round in which it was awarded a job
     departure_rate: float = 0.0
+    unit: PrivateType = ALIKE  # that each client draws once for the whole run; see ``des.cost``
     # that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of the EMDs. All
     # groups have one, or none has.
     concentration: float | None = None
@@ -81,6 +82,14 @@ class PopulationSpec:
         return self.groups[0].concentration is not None
 
     @property
+    def costs_differ(self) -> bool:
+        """Whether equal data cost clients of a group different amounts, by their speeds or private types."""
+        return any(
+            len(set(group.unit.ends)) > 1 or (group.cost.uses_speed and len(set(group.speeds)) > 1)
+            for group in self.groups
+        )
+
+    @property
     def listed(self) -> bool:
         """Whether clients draw from listed pairs of a size and an EMD."""
         return not self.mixed and self.partitions is None
@@ -102,11 +111,16 @@ class DataTables:
     size: IntArray  # D, images
     emd: FloatArray  # the realised EMD (eq. 1)
     dqi: FloatArray  # Psi (eq. 6), 12 significant digits
-    cost: MicroArray  # what training on such data costs, micro-units
+    # what training on such data costs, micro-units: the same array twice, or the least and the most that it can cost
+    cost: MicroArray
+    highest_cost: MicroArray
 
     @property
     def ranges(self) -> Ranges:
-        ends = [(array.min(axis=(0, 2)), array.max(axis=(0, 2))) for array in (self.dqi, self.cost)]
+        ends = [
+            (low.min(axis=(0, 2)), high.max(axis=(0, 2)))
+            for low, high in ((self.dqi, self.dqi), (self.cost, self.highest_cost))
+        ]
         return Ranges(frozenset(self.size.ravel().tolist()), *ends)
 
 
@@ -167,7 +181,7 @@ class Valuation:
         if not np.isfinite(worth).all():
             raise InputError("the parameters of the data quality indicator (eq. 6) give values that are not finite")
         cost = self._cost(sizes, emds, self._each if groups is None else groups)
-        return DataTables(sizes, emds, rounded(np.array(worth)), cost)
+        return DataTables(sizes, emds, rounded(np.array(worth)), *cost)
 
     def of_each(self, size: IntArray, emd: FloatArray) -> DataSets:
         """Return data sets [M, C], each with an entry of its own in a table. Errors as in ``table``."""
@@ -213,19 +227,30 @@ class Valuation:
             np.array([low, low, high, high]) for low, high in ((held.min(), held.max()), (lowest, highest))
         )
         emds = np.tile([0.0, 1.0], 2) * self._limits
-        cost = self._cost(
-            np.stack([true_ends + 0 * emds, claimed_ends + 0 * emds]), np.stack([emds, emds]), np.full(4, index)
-        )
+        size = np.stack([true_ends + 0 * emds, claimed_ends + 0 * emds])
+        low, high = self._cost(size, np.stack([emds, emds]), np.full(4, index))
         dqi_ends = np.array(worth).T
-        return Ranges(sizes, (dqi_ends[0], dqi_ends[1]), (cost.min(axis=(0, 2)), cost.max(axis=(0, 2))))
+        return Ranges(sizes, (dqi_ends[0], dqi_ends[1]), (low.min(axis=(0, 2)), high.max(axis=(0, 2))))
 
-    def _cost(self, size: IntArray | FloatArray, emd: FloatArray, groups: IntArray) -> MicroArray:
-        """Return the costs of data [tables, M, entries], what is held first, given the group [entries] of each."""
-        per_sample, per_emd = (
-            np.array([getattr(group, name) for group in self._groups])[groups]
-            for name in ("cost_per_sample", "cost_per_emd")
-        )
-        cost: MicroArray = to_micro(per_sample * size - per_emd * emd)
-        if (cost[0] < 0).any():
-            raise ValueError("a cost is negative: cost_per_emd outweighs cost_per_sample for the smallest data set")
-        return np.maximum(cost, 0)  # no client asks less than nothing, whatever it says of its data
+    def _cost(self, size: IntArray | FloatArray, emd: FloatArray, groups: IntArray) -> tuple[MicroArray, MicroArray]:
+        """Return the lowest and the highest costs of data [tables, M, entries], what is held first.
+
+        Args:
+            size, emd: the data.
+            groups: [entries] the index of each one's group, ascending.
+        """
+        parts = list(self._parts(groups))
+        ends = [cost_ends(group.cost, size[..., own], emd[..., own], group.speeds, group.unit) for group, own in parts]
+        low, high = ends[0] if len(ends) == 1 else (np.concatenate(each, axis=2) for each in zip(*ends, strict=True))
+        if (low[0] < 0).any():
+            at = np.unravel_index(low[0].argmin(), low[0].shape)
+            raise ValueError(f"a cost is negative, that of {size[0][at]:.0f} images at EMD {emd[0][at]:g}")
+        least = np.maximum(low, 0)  # no client asks less than nothing, whatever it says of its data
+        return least, least if all(one is other for one, other in ends) else np.maximum(high, 0)
+
+    def _parts(self, groups: IntArray) -> Iterator[tuple[Group, slice]]:
+        """Yield the groups that entries are of, with their places."""
+        first = np.searchsorted(groups, np.arange(len(self._groups) + 1)).tolist()
+        for group, (begin, end) in zip(self._groups, pairwise(first), strict=True):
+            if begin < end:
+                yield group, slice(begin, end)

@@ -7,8 +7,8 @@ Reports and bids follow by the clients' behaviour and, where clients learn, from
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
-from itertools import repeat
+from functools import cached_property, lru_cache
+from itertools import pairwise, repeat
 from typing import Any
 
 import numpy as np
@@ -18,6 +18,7 @@ from des.behaviours.truthful import Truthful
 from des.clients.data_sources import Choices, DataSource, Holdings, data_source
 from des.clients.data_tables import DataSets, DataTables, PopulationSpec, Ranges, Valuation
 from des.clients.disclosure import CostNoise, DQIView
+from des.cost import costs
 from des.money import Micro, MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import FloatArray, IntArray, read_only
@@ -87,6 +88,7 @@ class Population:
         holdings = Holdings(len(labels), self.pair_choices, spec.lasting, seed)
         self._source = data_source(spec, labels, holdings, valuation, seed)
         self._ranges = self._source.ranges
+        self._costs_differ = spec.costs_differ
         self._cost_noise = CostNoise(spec.cost_noise, spec.count, seed)
         self._cost_range = self._cost_noise.limits(*self._ranges.cost)
         self._dqi_view = DQIView(spec.disclosure, *self._ranges.dqi, spec.count, seed)
@@ -127,9 +129,20 @@ class Population:
         return Held(data.table, data.at, self._costs(round_, data.table, data.at), self._source, round_)
 
     def _costs(self, round_: int, table: DataTables, at: IntArray) -> MicroArray:
-        costs = self._cost_noise.noisy_costs(table.cost.take(at), round_)
-        costs.setflags(write=False)
-        return costs
+        differ = self._costs_differ
+        amounts = self._own_costs(table.size.take(at), table.emd.take(at)) if differ else table.cost.take(at)
+        amounts = self._cost_noise.noisy_costs(amounts, round_)
+        amounts.setflags(write=False)
+        return amounts
+
+    def _own_costs(self, size: IntArray, emd: FloatArray) -> MicroArray:
+        """Return the costs [M, C] of data where they depend on who the client is, too."""
+        result, begin = np.empty(size.shape, dtype=np.int64), 0
+        for group in self.spec.groups:
+            own = slice(begin, begin := begin + group.count)
+            each = size[:, own], emd[:, own], self.speed[own], self.types[:, own]
+            result[:, own] = np.maximum(costs(group.cost, *each), 0)
+        return result
 
     def close(
         self,
@@ -156,6 +169,17 @@ class Population:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a ``state``. Errors as there."""
         self.spec.behaviour.restore(state)
+
+    @cached_property
+    def types(self) -> FloatArray:
+        """What each client draws once for the run, [M, C]; see ``des.cost``."""
+        services, first = len(self._ranges.dqi[0]), np.cumsum([0, *self.spec.counts])
+        key = draw_key(self._setting.seed, "type")
+        drawn = [
+            np.broadcast_to(group.unit.draw(key, services, np.arange(*ends)), (services, group.count))
+            for group, ends in zip(self.spec.groups, pairwise(first.tolist()), strict=True)
+        ]
+        return read_only(np.concatenate(drawn, axis=1))
 
     @property
     def speed(self) -> FloatArray:

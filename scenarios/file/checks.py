@@ -1,11 +1,14 @@
 """Checks of a scenario: each key by the schema, then what involves several keys, or what is installed."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
+from des.cost import COSTS, LARGEST_COST, LINEAR, amounts_at_ends
 from des.mechanism import MECHANISMS
 from des.money import to_micro
 from fl.backends import BACKENDS
@@ -22,10 +25,9 @@ from scenarios.file.client_files import partition_of, partitions_of, trace_of, w
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.key_mistakes import findings
 from scenarios.file.problems import Mistake, Path, number, quoted
-from scenarios.file.schema import DATASET, REGISTRIES, ClientGroup, Clients, Scenario, Service
+from scenarios.file.schema import DATASET, REGISTRIES, ClientGroup, Clients, Cost, CostUnit, Scenario, Service
 
 LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
-LARGEST_COST = 10_000_000  # money; the costs of the largest population still add up inside 64 bits of micro-units
 
 
 @dataclass(frozen=True, slots=True)
@@ -380,22 +382,52 @@ def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Mist
     """
     for group, clients in scenario.clients.kinds():
         cost, place = clients.cost, ("clients", "cost") if group is None else ("clients", "groups", group)
-        costs = [
-            (cost.per_sample * size - cost.per_emd * real, size, real)
-            for facts in used.values()
-            for size in clients.data_size or _owned_sizes(scenario)
-            for emd in _emds_of(clients, facts)
-            for real in [realised_emd(size, emd, facts.labels)]
-        ]
-        if not costs:
-            continue
-        lowest, highest = min(costs), max(costs)
-        if to_micro(min(lowest[0], 0.0)) < 0:
-            yield Mistake(place, f"{_what(*lowest)}, and must not be negative")
-        with_noise = highest[0] * (1 + cost.noise)
-        if with_noise > LARGEST_COST:
-            what = _what(with_noise, *highest[1:])
-            yield Mistake(place, f"{what}, above the limit of {number(LARGEST_COST)}")
+        mistakes = list(_cost_mistakes(cost, place if group is None else (*place, "cost")))
+        yield from mistakes
+        if not mistakes and COSTS.is_builtin(cost.kind) and (pairs := _pairs(scenario, clients, used)):
+            with suppress(InputError):  # of options, which are checked elsewhere
+                yield from _amounts(clients, pairs, place)
+
+
+def _cost_mistakes(cost: Cost, place: Path) -> Iterator[Mistake]:
+    """Yield what is wrong with the keys of a cost that stands at a place."""
+    unit = cost.unit
+    prices = {"per_sample": cost.per_sample, "per_emd": cost.per_emd}
+    missing = [key for key, price in prices.items() if price is None]
+    if cost.kind != LINEAR:
+        for key in (key for key in prices if key not in missing):
+            yield Mistake((*place, key), f"goes with the kind linear, not {cost.kind}")
+    elif cost.options:
+        yield Mistake((*place, "options"), "the kind linear has none; its keys are per_sample and per_emd")
+    elif len(missing) == 1 or (missing and unit == CostUnit()):
+        yield Mistake((*place, missing[0]), "is missing")
+    if unit.uniform and unit.choices:
+        yield Mistake((*place, "unit"), "has uniform and choices; remove one of them")
+    if unit.uniform and (len(unit.uniform) != 2 or unit.uniform[0] > unit.uniform[1]):
+        yield Mistake((*place, "unit", "uniform"), "must be [lowest, highest]")
+
+
+def _pairs(scenario: Scenario, clients: Clients, used: Mapping[str, DatasetInfo]) -> list[tuple[int, float]]:
+    """Return the data sizes and the EMDs that clients really get with them."""
+    return [
+        (size, realised_emd(size, emd, facts.labels))
+        for facts in used.values()
+        for size in clients.data_size or _owned_sizes(scenario)
+        for emd in _emds_of(clients, facts)
+    ]
+
+
+def _amounts(clients: Clients, pairs: Sequence[tuple[int, float]], place: Path) -> Iterator[Mistake]:
+    sizes, emds = (np.array(column) for column in zip(*pairs, strict=True))
+    cost = clients.cost.plugin().create()
+    amounts = amounts_at_ends(cost, sizes, emds, clients.speed, clients.cost.unit.distribution())
+    found = [(float(each), *pair) for at_end in amounts for each, pair in zip(at_end.tolist(), pairs, strict=True)]
+    lowest, highest = min(found), max(found)
+    if to_micro(min(lowest[0], 0.0)) < 0:
+        yield Mistake(place, f"{_what(*lowest)}, and must not be negative")
+    with_noise = highest[0] * (1 + clients.cost.noise)
+    if with_noise > LARGEST_COST:
+        yield Mistake(place, f"{_what(with_noise, *highest[1:])}, above the limit of {number(LARGEST_COST)}")
 
 
 def _what(cost: float, size: int, emd: float) -> str:

@@ -19,6 +19,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, 
 from pydantic_core import PydanticCustomError
 
 from des.behaviour import BEHAVIOURS, TRUTHFUL
+from des.cost import COSTS, LINEAR, PrivateType
 from des.mechanism import DEFAULT, MECHANISMS
 from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
@@ -41,7 +42,7 @@ MOST_SWEPT = 100  # keys of one sweep
 OWN = "scenario"  # the type of problems whose sentences are made here; pydantic makes the others
 DATASET = DATASETS.kind  # of name that a path may stand for
 
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS, BEHAVIOURS)
+REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS, BEHAVIOURS, COSTS)
 """All kinds of plug-ins that a scenario can name."""
 
 
@@ -100,6 +101,7 @@ ModelName = Annotated[Name, AfterValidator(partial(_installed, "model")), Field(
 MechanismName = Annotated[
     str, AfterValidator(partial(_installed, "mechanism")), Field(json_schema_extra={"names": "mechanism"})
 ]
+CostName = Annotated[str, AfterValidator(partial(_installed, "cost")), Field(json_schema_extra={"names": "cost"})]
 BehaviourName = Annotated[
     str, AfterValidator(partial(_installed, "behaviour")), Field(json_schema_extra={"names": "behaviour"})
 ]
@@ -139,22 +141,73 @@ def _part(table: type[BaseModel], keys: Mapping[str, Any], whole: str, path: str
     return part
 
 
-class Cost(TomlTable):
-    """A data set's cost to a client: ``per_sample * D - per_emd * EMD``, with noise. A truthful client bids that."""
+class CostUnit(TomlTable):
+    """A client's private type: a number that it draws once for the whole run, and that only it knows."""
 
-    per_sample: Annotated[float, Ge(0), Le(1_000_000), Unit("money per image"), Doc("Cost of each image (D), money.")]
+    uniform: Annotated[
+        Several[Annotated[float, Ge(0), Le(1e9)]],
+        MaxLen(2),
+        Doc("The lowest and the highest type; each client's is drawn from all between them."),
+    ] = ()
+    choices: Annotated[
+        Several[Annotated[float, Ge(0), Le(1e9)]],
+        MaxLen(100),
+        Doc("The set that each client's type is drawn from, in place of uniform. Both absent: it is 1 for all."),
+    ] = ()
+    each: Annotated[
+        Literal["client", "service"],
+        Doc("client: a client has one type; service: it draws one for each service."),
+    ] = "client"
+
+    def distribution(self) -> PrivateType:
+        """Return the distribution that types are drawn from."""
+        ends = (self.uniform[0], self.uniform[-1]) if self.uniform else None
+        return PrivateType(ends, self.choices or (1.0,), per_service=self.each == "service")
+
+
+class Cost(TomlTable):
+    """The cost of a round's work to a client. A truthful client bids that."""
+
+    kind: Annotated[
+        CostName,
+        Field(exclude_if=lambda it: it == LINEAR),
+        Doc("""linear (the paper's: unit times per_sample * D - per_emd * EMD), unit (unit * D), quality
+        (unit * exp(-EMD)), energy (of chip and radio, at unit a joule), or a plug-in; docs/costs.md."""),
+    ] = LINEAR
+    per_sample: Annotated[
+        float | None,
+        Ge(0),
+        Le(1_000_000),
+        Unit("money per image"),
+        Doc("Cost of each image (D), money, where the kind is linear. Required there, unless there is a unit: then 1."),
+    ] = None
     per_emd: Annotated[
-        float,
+        float | None,
         Ge(-1_000_000),
         Le(1_000_000),
         Unit("money per unit of EMD"),
-        Doc("Money taken off for each unit of EMD; the cost must stay at or above 0."),
-    ]
+        Doc("""Money taken off for each unit of EMD, where the kind is linear; the cost must stay at or above 0.
+        Required with per_sample."""),
+    ] = None
+    unit: Annotated[
+        CostUnit,
+        Field(exclude_if=lambda it: it == CostUnit()),
+        Doc("The private type that costs are multiplied by; a plug-in may use it in another way."),
+    ] = CostUnit()
+    options: Annotated[
+        Options, Field(exclude_if=lambda it: not it), Doc("Settings of the cost, as the cost documents them.")
+    ] = {}
     noise: Annotated[
         Share,
         Doc("""In each round, all that a client's work costs is multiplied by a number of its own, drawn uniformly
         between 1 - noise and 1 + noise. 0: costs tell the data, as in the paper."""),
     ] = 0.0
+
+    def plugin(self, table: Path = ("clients", "cost")) -> "NamedPlugin":
+        """Return the plug-in that stands in a table, by default the one of all clients."""
+        prices = {"per_sample": self.per_sample, "per_emd": self.per_emd} if self.kind == LINEAR else {}
+        given = {name: price for name, price in prices.items() if price is not None}
+        return NamedPlugin(COSTS, self.kind, {**self.options, **given}, table, "kind")
 
 
 class ClientBehaviour(TomlTable):
@@ -195,6 +248,11 @@ class ClientLasting(TomlTable):
     ] = 0.0
 
 
+def _given(part: TomlTable) -> dict[str, Any]:
+    """Return the keys of a part of a table that stand in the file."""
+    return {key: value for key, value in part if value is not None}
+
+
 class Clients(TomlTable):
     """The clients, and the draws of their data in each round."""
 
@@ -216,7 +274,7 @@ class Clients(TomlTable):
     label_mix: Annotated[ClientLabelMix, Doc("The distribution of the labels of its data, in place of an EMD.")] = (
         ClientLabelMix()
     )
-    cost: Annotated[Cost, Doc("A data set's cost to a client: per_sample * D - per_emd * EMD, money.")]
+    cost: Annotated[Cost, Doc("The cost of a round's work to a client, money.")]
     speed: Annotated[
         Several[Annotated[float, Ge(1e-6), Le(1e6)]],
         MinLen(1),
@@ -253,8 +311,11 @@ class Clients(TomlTable):
 
     def _of(self, group: "ClientGroup") -> "Clients":
         own = {key: value for key, value in group if value is not None and key != "name"}
-        for key in ("cost", "label_mix"):
-            own[key] = getattr(self, key).model_copy(update=own[key].model_dump(exclude_none=True))
+        if group.cost.kind is not None:  # another kind begins afresh
+            own["cost"] = Cost(noise=self.cost.noise).model_copy(update=_given(group.cost))
+        else:
+            own["cost"] = self.cost.model_copy(update=_given(group.cost))
+        own["label_mix"] = self.label_mix.model_copy(update=_given(group.label_mix))
         return self.model_copy(update={**own, "groups": ()})
 
     def group_names(self) -> list[str]:
@@ -274,7 +335,9 @@ else:
         "_PartOfLabelMix", __base__=TomlTable, **_part(ClientLabelMix, {"dirichlet": None}, "[clients]", "label_mix.")
     )
     _PartOfCost = create_model(
-        "_PartOfCost", __base__=TomlTable, **_part(Cost, {"per_sample": None, "per_emd": None}, "[clients]", "cost.")
+        "_PartOfCost",
+        __base__=TomlTable,
+        **_part(Cost, dict.fromkeys(("kind", "per_sample", "per_emd", "unit", "options")), "[clients]", "cost."),
     )
     _OF_GROUPS = dict.fromkeys(("data_size", "emd", "label_mix", "cost", "speed", "departure_rate"))
     _OF_GROUPS |= {"label_mix": _PartOfLabelMix, "cost": _PartOfCost}
@@ -558,6 +621,10 @@ class Scenario(TomlTable):
     def plugins(self) -> Iterator[NamedPlugin]:
         """Yield the plug-ins that play for no service."""
         market, behaviour = self.market, self.clients.behaviour
+        yield self.clients.cost.plugin()
+        for i, clients in self.clients.kinds():
+            if i is not None:
+                yield clients.cost.plugin(("clients", "groups", i, "cost"))
         yield NamedPlugin(MECHANISMS, market.mechanism, market.options, ("market",), "mechanism")
         yield NamedPlugin(BEHAVIOURS, behaviour.kind, behaviour.options, ("clients", "behaviour"), "kind")
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from des.clients.data_tables import Group, PopulationSpec
+from des.costs.linear import Linear
 from des.market import Market
 from des.mechanism import Mechanism
 from des.observation import Observation, Offer
@@ -33,7 +34,7 @@ PLAIN_SERVICE = ServiceSpec(
 # One kind of data set only, so that everything can be computed by hand:
 # 100 images, 10 a label; EMD 0.4 = 20 images too many and 20 too few; bid 0.025 * 100 - 0.4 = 2.1.
 PLAIN_CLIENTS = PopulationSpec(
-    cores=1, groups=(Group(count=3, data_sizes=(100,), emds=(0.4,), cost_per_sample=0.025, cost_per_emd=1.0),)
+    cores=1, groups=(Group(count=3, data_sizes=(100,), emds=(0.4,), cost=Linear(per_sample=0.025, per_emd=1.0)),)
 )
 PAPER_CLIENTS = changed(PLAIN_CLIENTS, count=20, cores=2, data_sizes=(100, 200, 300, 400), emds=(0.4, 0.6, 0.8, 1.0))
 PLAIN_TIMELINE = Durations(seconds_per_sample=0.01, upload_seconds=0.5)

@@ -19,6 +19,7 @@ from des.behaviours.ring import Ring
 from des.behaviours.truthful import Truthful
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.population import Population
+from des.costs.linear import Linear
 from des.market import Market
 from des.money import MicroArray
 from fl.data.dqi import PUBLISHED, dqi
@@ -221,7 +222,9 @@ def test_bids_are_never_negative_and_always_within_their_range(
     kind: str, seed: int, rounds: int, sizes: list[int], per_emd: float
 ) -> None:
     behaviour = BEHAVIOURS.create(kind, **EXAMPLES[kind])
-    spec = PopulationSpec(2, (Group(7, tuple(sizes), (0.2, 0.8), 0.025, per_emd),), behaviour)
+    spec = PopulationSpec(
+        2, (Group(7, tuple(sizes), (0.2, 0.8), Linear(per_sample=0.025, per_emd=per_emd)),), behaviour
+    )
     population = Population(spec, [10, 4], [PUBLISHED, PUBLISHED], seed)
     low, high = population.bid_range
     for n in range(1, rounds + 1):

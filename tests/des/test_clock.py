@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from des.clock import TrainingTimes
+from des.costs.linear import Linear
 from des.log_records import Outcome
 from des.observation import Offer
 from des.timeline import Durations
@@ -46,7 +47,9 @@ def drawn(number: int) -> tuple[dict, Fraction]:
     # Mostly the first microsecond at which a job is in time, or the last at which it is late.
     end = max(1, -(-whole * 10**6 // 1) + rng.choice([-1, 0, 0, 0, 1, rng.randint(0, 10**6)])) / 10**6
     kind = plain()
-    people = changed(kind["population"], count=1, data_sizes=(size,), emds=(0.4,), cost_per_emd=0.0, speeds=(speed,))
+    people = changed(
+        kind["population"], count=1, data_sizes=(size,), emds=(0.4,), cost=Linear(per_sample=0.025), speeds=(speed,)
+    )
     service = replace(kind["services"][0], local_epochs=epochs, budget=10**9)
     patience = {rng.choice(["slot", "deadline"]): end}
     timeline, curves = Durations(seconds, upload, **patience), {"s0": kind["curves"]["s0"]}

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from des.costs.linear import Linear
 from des.market import MarketError
 from des.observation import Offer, Status
 from fl.training.jobs import Diverged, TrainingOutcome
@@ -113,7 +114,7 @@ def test_an_accuracy_that_is_not_finite_is_a_failure_of_training(make_market, ma
         (4, {"count": 1}),
         (2, {"cores": 64}),  # more cores than services
         (20, {"count": 200}),
-        (3, {"data_sizes": (1,), "emds": (0.0,), "cost_per_emd": 0.0, "cost_per_sample": 0.0}),  # data for nothing
+        (3, {"data_sizes": (1,), "emds": (0.0,), "cost": Linear(per_sample=0.0)}),  # data for nothing
     ],
 )
 def test_extreme_but_legal_markets_run(make_market, paper_clients, pay_the_bid, services, clients, act) -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.population import Population
+from des.costs.linear import Linear
 from des.observation import Observation, Offer
 from fl.arithmetic.streams import stream
 from fl.data.dqi import PUBLISHED
@@ -112,7 +113,7 @@ def test_neither_more_clients_nor_the_rounds_asked_for_before_change_a_world(pap
 def test_emds_are_those_the_labels_allow(paper_clients) -> None:
     # 3 images over 2 labels: (2, 1) or (3, 0), an EMD of 1/3 or 1.
     # Over 10 labels the least is an image each for three of them: 3 (1/3 - 1/10) + 7/10 = 1.4.
-    spec = changed(paper_clients, data_sizes=(3,), emds=(0.4,), cost_per_emd=0.0)
+    spec = changed(paper_clients, data_sizes=(3,), emds=(0.4,), cost=Linear(per_sample=0.025))
     world = Population(spec, [2, 10], [PUBLISHED, PUBLISHED], seed=0).draw(1)
     assert world.emd[0] == pytest.approx(np.full(20, emd([2, 1])))
     assert world.emd[1] == pytest.approx(np.full(20, 1.4))
@@ -157,7 +158,7 @@ def test_an_observation_is_the_paper_s_state(make_market, plain_service) -> None
 
 def test_the_ranges_of_bids_and_dqi_are_those_of_all_rounds_of_each_service() -> None:
     """Two services of other numbers of labels, with more pairs of data size and EMD than services."""
-    spec = PopulationSpec(1, (Group(40, (20, 50, 80), (0.0, 0.7), 0.05, 0.3),))
+    spec = PopulationSpec(1, (Group(40, (20, 50, 80), (0.0, 0.7), Linear(per_sample=0.05, per_emd=0.3)),))
     population = Population(spec, [10, 3], [PUBLISHED, PUBLISHED], seed=3)
     rounds = [population.draw(number) for number in range(1, 40)]
     for drawn, (lowest, highest) in (
@@ -171,6 +172,6 @@ def test_the_ranges_of_bids_and_dqi_are_those_of_all_rounds_of_each_service() ->
 
 
 def test_dqi_parameters_that_give_no_finite_numbers_are_refused() -> None:
-    spec = PopulationSpec(1, (Group(4, (100,), (0.2,), 0.05, 0.3),))
+    spec = PopulationSpec(1, (Group(4, (100,), (0.2,), Linear(per_sample=0.05, per_emd=0.3)),))
     with pytest.raises(InputError, match=r"data quality indicator \(eq. 6\) give values that are not finite"):
         Population(spec, [10], [replace(PUBLISHED, eta2=-1e6)], seed=3)

@@ -17,7 +17,7 @@ from flmarket.core import plugins
 from scenarios.file.schema import REGISTRIES
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [DOCS / f"extending/{name}.md" for name in ("policy", "model", "dataset", "mechanism", "behaviour")]
+PAGES = [DOCS / f"extending/{name}.md" for name in ("policy", "model", "dataset", "mechanism", "behaviour", "cost")]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 Run = Callable[[str], str]
@@ -75,8 +75,16 @@ def run(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFix
 
 @pytest.mark.slow
 def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
-    files = {"markup.py", "one_client.py", "tiny.py", "bars.py", "next_price.py", "patient.py", "bars.toml"}
-    assert set(BY_FILE[0]) == files
+    plugins_of_ones_own = {
+        "markup.py",
+        "one_client.py",
+        "tiny.py",
+        "bars.py",
+        "next_price.py",
+        "patient.py",
+        "hourly.py",
+    }
+    assert set(BY_FILE[0]) == plugins_of_ones_own | {"bars.toml"}
     printed = "".join(map(run, BY_FILE[1]))
     assert "Noisy bars: horizontal, vertical or diagonal, in colour." in printed
     assert "valid: 2 rounds" in printed

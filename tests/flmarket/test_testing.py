@@ -6,9 +6,10 @@ from typing import Any
 import numpy as np
 import pytest
 
+from des.costs.energy import Energy
 from des.mechanisms.pay_as_offered import PayAsOffered
-from flmarket import Behaviour, Clearing, Mechanism, Offer, Policy, allocate, fill_budget
-from flmarket.testing import check_behaviour, check_mechanism, check_policy
+from flmarket import Behaviour, Clearing, Cost, Mechanism, Offer, Policy, allocate, fill_budget
+from flmarket.testing import check_behaviour, check_cost, check_mechanism, check_policy
 
 
 class Cheapest(Policy):
@@ -117,8 +118,21 @@ class LearnsInVain(Doubles):
         self.rounds += 1
 
 
+class UpAndDown(Cost):
+    def amounts(self, work):
+        return work.unit * np.abs(work.emd - 1) * work.data_size
+
+
+class HidesItsSpeed(Cost):
+    uses_speed = False
+
+    def amounts(self, work):
+        return work.data_size / work.speed
+
+
 @pytest.mark.parametrize(
-    ("check", "kind"), [(check_policy, Cheapest), (check_mechanism, PayAsOffered), (check_behaviour, Doubles)]
+    ("check", "kind"),
+    [(check_policy, Cheapest), (check_mechanism, PayAsOffered), (check_behaviour, Doubles), (check_cost, Energy)],
 )
 def test_nothing_is_said_of_what_keeps_its_contracts(check: Callable[[type], None], kind: type) -> None:
     check(kind)
@@ -146,6 +160,8 @@ BROKEN: list[tuple[Callable[[Any], None], type, str]] = [
     (check_mechanism, Tires, f"mechanism Tires, the paper's market: {RESTORED}"),
     (check_behaviour, TooNarrow, "behaviour TooNarrow, the paper's market: round 1: bids of "),
     (check_behaviour, Restless, f"behaviour Restless, the paper's market: bids(), {AGAIN}"),
+    (check_cost, UpAndDown, "cost UpAndDown: a cost rises and falls as the EMD rises; it must go one way"),
+    (check_cost, HidesItsSpeed, "cost HidesItsSpeed: uses_speed is False, but speed plays a part"),
     (check_behaviour, LearnsInVain, f"behaviour LearnsInVain, the paper's market: {RESTORED}"),
 ]
 

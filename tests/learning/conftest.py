@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from des.clients.data_tables import Group, PopulationSpec
+from des.costs.linear import Linear
 from des.market import Market
 from des.mechanism import Mechanism
 from des.observation import Observation, Privileged
@@ -26,8 +27,7 @@ CLIENTS = PopulationSpec(
             count=20,
             data_sizes=(100, 200, 300, 400),
             emds=(0.4, 0.6, 0.8, 1.0),
-            cost_per_sample=0.025,
-            cost_per_emd=1.0,
+            cost=Linear(per_sample=0.025, per_emd=1.0),
         ),
     ),
 )

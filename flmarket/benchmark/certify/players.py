@@ -16,6 +16,7 @@ from des.clearing import Platform
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.population import Population
 from des.clock import Clock
+from des.costs.linear import Linear
 from des.ledger import Ledger
 from des.mechanism import Mechanism, asks_of, clearing_of
 from des.money import MICRO, Micro, MicroArray
@@ -72,7 +73,7 @@ class Bench:
         self.plays = 0  # rounds that were cleared so far, each within bids, offers and budgets (``clearing_of``)
         self._mechanism = mechanism
         services, clients = market.values.shape
-        spec = PopulationSpec(market.cores, (Group(clients, (IMAGES,), (0.0,), 0.0, 0.0),))
+        spec = PopulationSpec(market.cores, (Group(clients, (IMAGES,), (0.0,), Linear(per_sample=0.0)),))
         population = Population(spec, [LABELS] * services, [PUBLISHED] * services, market.seed)
         self._world = population.draw(1)
         self._platform = Platform(population, Durations(0.0, 0.0), mechanism, market.seed)

@@ -9,10 +9,13 @@ from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.disclosure import Disclosure, ranks
 from des.clients.population import Population
+from des.costs.linear import Linear
 from fl.data.dqi import PUBLISHED
 from support.clients import changed
 
-PAPER = PopulationSpec(2, (Group(20, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0),))
+PAPER = PopulationSpec(
+    2, (Group(20, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), Linear(per_sample=0.025, per_emd=1.0)),)
+)
 OPTIONS = {
     "truthful": {},
     "markup": {"share": 0.25},
@@ -80,7 +83,11 @@ def test_bids_stay_within_their_range_and_are_never_negative(
     kind: str, noise: float, seed: int, per_emd: float
 ) -> None:
     """At the limit, data can cost nothing, and noise can make everything cost nothing."""
-    spec = {"behaviour": BEHAVIOURS.create(kind, **OPTIONS[kind]), "cost_noise": noise, "cost_per_emd": per_emd}
+    spec = {
+        "behaviour": BEHAVIOURS.create(kind, **OPTIONS[kind]),
+        "cost_noise": noise,
+        "cost": Linear(per_sample=0.025, per_emd=per_emd),
+    }
     population = population_of(seed, data_sizes=(40, 100), **spec)
     (low, high), kept = population.bid_range, []
     for number in (1, 2, 3):

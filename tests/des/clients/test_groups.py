@@ -8,12 +8,13 @@ import pytest
 
 from des.clients.data_tables import Group, Lasting, PopulationSpec
 from des.clients.population import Population
+from des.costs.linear import Linear
 from des.money import MICRO
 from fl.data.dqi import PUBLISHED
 
-OTHERS = Group(5, (100, 200, 300), (0.4, 0.8), 0.025, 1.0, (0.5, 1.0, 2.0), 0.3)
-SERVERS = Group(3, (700, 900), (0.0,), 0.01, 0.0, (8.0,))
-PHONES = Group(4, (50,), (0.2, 0.6), 0.1, -2.0, (0.1, 0.2), 0.9)
+OTHERS = Group(5, (100, 200, 300), (0.4, 0.8), Linear(per_sample=0.025, per_emd=1.0), (0.5, 1.0, 2.0), 0.3)
+SERVERS = Group(3, (700, 900), (0.0,), Linear(per_sample=0.01), (8.0,))
+PHONES = Group(4, (50,), (0.2, 0.6), Linear(per_sample=0.1, per_emd=-2.0), (0.1, 0.2), 0.9)
 REST = slice(7, None)
 
 MIXED = replace(OTHERS, emds=(), concentration=0.5)
@@ -53,7 +54,9 @@ def test_each_group_draws_from_lists_of_its_own() -> None:
         bid = np.concatenate([it.bid[:, own] for it in rounds], axis=1)
         assert set(size.ravel().tolist()) == set(group.data_sizes)
         assert set(emd[0].round(6).tolist()) == set(group.emds)
-        assert bid / MICRO == pytest.approx(group.cost_per_sample * size - group.cost_per_emd * emd, abs=1e-6)
+        cost = group.cost
+        assert isinstance(cost, Linear)
+        assert bid / MICRO == pytest.approx(cost.per_sample * size - cost.per_emd * emd, abs=1e-6)
         assert set(people.speed[own].tolist()) <= set(group.speeds)
         left = [people.departs(number, client) for number in range(1, 400) for client in range(12)[own]]
         assert np.mean([it is not None for it in left]) == pytest.approx(group.departure_rate, abs=0.04)

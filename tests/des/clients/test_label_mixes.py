@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, Lasting, PopulationSpec
 from des.clients.population import Population
+from des.costs.linear import Linear
 from des.market import Market
 from des.money import MICRO
 from fl.data.dqi import PUBLISHED, DQIParameters, dqi
@@ -20,7 +21,7 @@ from support.emd import emd
 from support.tiers import examples
 
 LABELS = [10, 4]
-SPEC = PopulationSpec(2, (Group(30, (20, 50, 81), (), 0.05, 0.3, concentration=0.4),))
+SPEC = PopulationSpec(2, (Group(30, (20, 50, 81), (), Linear(per_sample=0.05, per_emd=0.3), concentration=0.4),))
 
 
 def population(spec: PopulationSpec = SPEC, seed: int = 3, labels: list[int] = LABELS, **changes: Any) -> Population:
@@ -130,9 +131,9 @@ def test_ranges_reach_about_as_far_as_what_is_drawn() -> None:
 
 def test_a_cost_that_could_be_negative_is_refused_whatever_is_drawn() -> None:
     """All 20 images of one of ten labels: 0.05 * 20 = 1 is just enough at an EMD of 1.8."""
-    population(cost_per_emd=1 / 1.8, concentration=1000.0)
+    population(cost=Linear(per_sample=0.05, per_emd=1 / 1.8), concentration=1000.0)
     with pytest.raises(ValueError, match="a cost is negative"):
-        population(cost_per_emd=1.01 / 1.8, concentration=1000.0)
+        population(cost=Linear(per_sample=0.05, per_emd=1.01 / 1.8), concentration=1000.0)
 
 
 def test_those_who_misreport_train_on_what_they_hold() -> None:

@@ -8,6 +8,7 @@ import pytest
 from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.population import Population
+from des.costs.linear import Linear
 from des.money import MICRO
 from fl.data.dqi import PUBLISHED, dqi
 from fl.data.partition import Dirichlet, Partition, Shards
@@ -17,7 +18,7 @@ from support.emd import emd
 
 CLIENTS = 12
 OWNED = (Partition("strokes", Dirichlet(0.3), CLIENTS), Partition("digits", Shards(2), CLIENTS))
-SPEC = PopulationSpec(2, (Group(CLIENTS, (20, 50, 80), (), 0.05, 0.3),), partitions=OWNED)
+SPEC = PopulationSpec(2, (Group(CLIENTS, (20, 50, 80), (), Linear(per_sample=0.05, per_emd=0.3)),), partitions=OWNED)
 
 
 def population(**changes: Any) -> Population:

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, PopulationSpec
+from des.costs.linear import Linear
 from des.market import Market
 from des.mechanism import MECHANISMS
 from des.schedule import Availability, Change, Conditions, Presence, Schedule
@@ -31,12 +32,11 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
         count - some,
         data_sizes=draw(st.sampled_from([(100, 200, 300, 400), (200,)])),
         emds=draw(st.sampled_from([(0.4, 0.6, 0.8, 1.0), (0.5, 1.0)])),
-        cost_per_sample=0.025,
-        cost_per_emd=1.0,
+        cost=Linear(per_sample=0.025, per_emd=1.0),
         speeds=draw(st.sampled_from([(1.0,), (0.5, 1.0, 2.0)])),
         departure_rate=draw(st.sampled_from([0.0, 0.5])),
     )
-    groups = Group(some, (50, 500, 900), (0.2,), 0.05, 2.0, (0.25, 4.0), 0.3), alike
+    groups = Group(some, (50, 500, 900), (0.2,), Linear(per_sample=0.05, per_emd=2.0), (0.25, 4.0), 0.3), alike
     services = [
         ServiceSpec(
             name=f"s{m}",
@@ -100,7 +100,9 @@ def factory(kind: dict[str, Any]) -> Callable[[int], Market]:
 def plain(**changes: Any) -> dict[str, Any]:
     """The paper's market, small."""
     kind: dict[str, Any] = {
-        "population": PopulationSpec(2, (Group(6, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), 0.025, 1.0),)),
+        "population": PopulationSpec(
+            2, (Group(6, (100, 200, 300, 400), (0.4, 0.6, 0.8, 1.0), Linear(per_sample=0.025, per_emd=1.0)),)
+        ),
         "services": [
             ServiceSpec(f"s{m}", "digits", 10, PUBLISHED, 20_000_000, 0.97, 60.0, 1, "by hand", privileged=True)
             for m in range(3)

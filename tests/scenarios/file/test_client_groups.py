@@ -37,8 +37,8 @@ def test_what_a_group_leaves_out_is_as_in_clients(grouped: str) -> None:
     assert [it.count for it in (servers, phones, others)] == [1, 2, clients.count - 3]
     assert (servers.data_sizes, phones.data_sizes) == ((60, 80), clients.data_size)
     assert (servers.emds, phones.emds) == (clients.emd, (0.8,))
-    assert (servers.cost_per_sample, phones.cost_per_sample) == (0.03, clients.cost.per_sample)
-    assert servers.cost_per_emd == clients.cost.per_emd
+    assert (servers.cost.per_sample, phones.cost.per_sample) == (0.03, clients.cost.per_sample)
+    assert servers.cost.per_emd == clients.cost.per_emd
     assert (servers.speeds, phones.speeds) == ((4.0,), clients.speed)
     assert (servers.departure_rate, phones.departure_rate) == (0.0, 0.5)
     assert clients.group_names()[:4] == ["servers", "phones", "phones", ""]
