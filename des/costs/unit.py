@@ -3,10 +3,10 @@
 from des.cost import Cost, Work
 from fl.arrays import FloatArray
 
-__all__ = ["Unit"]
+__all__ = ["UnitPrice"]
 
 
-class Unit(Cost):
+class UnitPrice(Cost):
     """Each image costs the client its type: a private price a sample."""
 
     uses_speed = False

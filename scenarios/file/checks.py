@@ -25,7 +25,7 @@ from scenarios.file.client_files import partition_of, partitions_of, trace_of, w
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.key_mistakes import findings
 from scenarios.file.problems import Mistake, Path, number, quoted
-from scenarios.file.schema import DATASET, REGISTRIES, ClientGroup, Clients, Cost, CostUnit, Scenario, Service
+from scenarios.file.schema import DATASET, REGISTRIES, ClientCost, ClientGroup, Clients, CostUnit, Scenario, Service
 
 LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
 
@@ -389,7 +389,7 @@ def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Mist
                 yield from _amounts(clients, pairs, place)
 
 
-def _cost_mistakes(cost: Cost, place: Path) -> Iterator[Mistake]:
+def _cost_mistakes(cost: ClientCost, place: Path) -> Iterator[Mistake]:
     """Yield what is wrong with the keys of a cost that stands at a place."""
     unit = cost.unit
     prices = {"per_sample": cost.per_sample, "per_emd": cost.per_emd}

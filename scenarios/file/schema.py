@@ -165,7 +165,7 @@ class CostUnit(TomlTable):
         return PrivateType(ends, self.choices or (1.0,), per_service=self.each == "service")
 
 
-class Cost(TomlTable):
+class ClientCost(TomlTable):
     """The cost of a round's work to a client. A truthful client bids that."""
 
     kind: Annotated[
@@ -274,7 +274,7 @@ class Clients(TomlTable):
     label_mix: Annotated[ClientLabelMix, Doc("The distribution of the labels of its data, in place of an EMD.")] = (
         ClientLabelMix()
     )
-    cost: Annotated[Cost, Doc("The cost of a round's work to a client, money.")]
+    cost: Annotated[ClientCost, Doc("The cost of a round's work to a client, money.")]
     speed: Annotated[
         Several[Annotated[float, Ge(1e-6), Le(1e6)]],
         MinLen(1),
@@ -312,7 +312,7 @@ class Clients(TomlTable):
     def _of(self, group: "ClientGroup") -> "Clients":
         own = {key: value for key, value in group if value is not None and key != "name"}
         if group.cost.kind is not None:  # another kind begins afresh
-            own["cost"] = Cost(noise=self.cost.noise).model_copy(update=_given(group.cost))
+            own["cost"] = ClientCost(noise=self.cost.noise).model_copy(update=_given(group.cost))
         else:
             own["cost"] = self.cost.model_copy(update=_given(group.cost))
         own["label_mix"] = self.label_mix.model_copy(update=_given(group.label_mix))
@@ -337,7 +337,7 @@ else:
     _PartOfCost = create_model(
         "_PartOfCost",
         __base__=TomlTable,
-        **_part(Cost, dict.fromkeys(("kind", "per_sample", "per_emd", "unit", "options")), "[clients]", "cost."),
+        **_part(ClientCost, dict.fromkeys(("kind", "per_sample", "per_emd", "unit", "options")), "[clients]", "cost."),
     )
     _OF_GROUPS = dict.fromkeys(("data_size", "emd", "label_mix", "cost", "speed", "departure_rate"))
     _OF_GROUPS |= {"label_mix": _PartOfLabelMix, "cost": _PartOfCost}
