@@ -21,7 +21,7 @@ from des.service import ServiceSpec
 from des.timeline import Durations
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.data.dataset import short_digest
-from fl.data.dqi import PUBLISHED, DQIParameters
+from fl.data.dqi import PRINTED, PUBLISHED, DQIParameters
 from fl.data.embedded import DRAWN
 from fl.data.registry import Dataset, DatasetError, data_root, info, is_path, load
 from fl.surrogate.fitted import Fit, FitError, dqi_fit
@@ -396,7 +396,7 @@ def timeline(scenario: Scenario) -> Durations:
 
 def dqi_parameters(which: str, dataset: str) -> DQIParameters:
     """Return the parameters of eq. (6) for a scenario's ``dqi`` and one data set."""
-    return PUBLISHED if which == "published" else DQIParameters(**dqi_fit(dataset).parameters)
+    return PRINTED[which] if which in PRINTED else DQIParameters(**dqi_fit(dataset).parameters)
 
 
 def require_no_new_players(scenario: Scenario, who: str) -> None:

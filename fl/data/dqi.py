@@ -1,6 +1,8 @@
 """The data quality indicator (DQI, eq. 6) of a data set's size and earth mover's distance (EMD)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
@@ -28,6 +30,15 @@ Its ``eta1`` is negative, which makes DQI *fall* as the data set grows, against 
 value means that the model can achieve higher accuracy"). The paper's sets for MNIST and Fashion-MNIST stand only in a
 figure. See docs/decisions/dqi.md.
 """
+
+JIAO = DQIParameters(eta1=0.361, eta2=4.348, eta3=1e-3, eta4=0.993, eta5=0.31, eta6=1.743)
+"""The set of Jiao et al. (arXiv 1912.06370), from whom eq. (6) comes, as a public implementation of theirs has it.
+
+DQI rises with the data size under it. See docs/decisions/dqi.md.
+"""
+
+PRINTED: Final[Mapping[str, DQIParameters]] = {"published": PUBLISHED, "jiao": JIAO}
+"""The sets that are the same for every data set, by the value of a scenario's ``dqi``; the others are fitted."""
 
 
 def alpha(emd_values: npt.ArrayLike, parameters: DQIParameters) -> FloatArray:

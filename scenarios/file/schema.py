@@ -570,9 +570,9 @@ class Scenario(TomlTable):
     description: Annotated[str, MaxLen(10_000), Doc("For people.")] = ""
     rounds: Annotated[Count, Doc("Rounds at most (N); the run ends when all services have left.")]
     dqi: Annotated[
-        Literal["published", "fitted"],
-        Doc("""Parameters of the data quality indicator (eq. 6): published as printed in the paper, or fitted to
-        experiments."""),
+        Literal["published", "fitted", "jiao"],
+        Doc("""Parameters of the data quality indicator (eq. 6): published as printed in the paper, fitted to
+        experiments, or jiao as Jiao et al. have them."""),
     ] = "fitted"
     clients: Annotated[Clients, Doc("The clients.")]
     data: Annotated[

@@ -5,6 +5,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
 from des.behaviour import BEHAVIOURS
+from fl.data.dqi import PRINTED
 from fl.data.embedded import DRAWN
 from fl.data.registry import info
 from fl.training import fused
@@ -161,16 +162,16 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
     for backend in dict.fromkeys(map(backend_of, scenarios)):
         if backend.remark:
             texts.append(backend.remark)
-    published = [scenario for scenario in scenarios if scenario.dqi == "published"]
-    if published:
+    printed = [scenario for scenario in scenarios if scenario.dqi in PRINTED]
+    if any(scenario.dqi == "published" for scenario in printed):
         texts.append(
             'dqi = "published": the paper\'s parameters make DQI fall as data size grows (docs/decisions/dqi.md)'
         )
-    for name in sorted({name for scenario in published for name in datasets_of(scenario)}):
+    for name in sorted({name for scenario in printed for name in datasets_of(scenario)}):
         if info(name).source in _OWN:
             texts.append(
-                f"data set {name!r} has the DQI of parameters that were measured on EMNIST; `flmarket calibrate dqi "
-                'SCENARIO` measures its own, for dqi = "fitted"'
+                f"data set {name!r} has the DQI of parameters that were measured on other data; `flmarket calibrate "
+                'dqi SCENARIO` measures its own, for dqi = "fitted"'
             )
     for name in sorted({name for scenario in scenarios for name in images_of(scenario)} - DRAWN.keys()):
         dataset = shelf.get(name)

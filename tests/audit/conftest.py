@@ -44,7 +44,7 @@ PLAYED: tuple[tuple[str, dict[str, Any], tuple[str, ...], int], ...] = (
     ("private", SURROGATE, ("random", "mahdrl"), 1),
     ("mechanisms", {"rounds": 5, "clients.count": 8}, (), 1),  # 5
     ("crowd", SURROGATE | {"rounds": 4, "clients.count": 150}, (), 1),
-    ("scarce", DISTURBED | GROUPS, ("hqfa",), 1),
+    ("scarce", DISTURBED | GROUPS | {"dqi": "jiao"}, ("hqfa",), 1),
     ("scarce", SURROGATE | MIXED | MIXED_GROUPS, ("lcfa",), 1),
     ("scarce", SURROGATE | MIXED, ("hqfa",), 2),
     ("changing", MIXED | {"rounds": 25, "clients.label_mix.dirichlet": 2.5}, ("hqfa",), 1),

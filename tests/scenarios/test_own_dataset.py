@@ -88,7 +88,7 @@ def test_its_models_learn(model: str, tmp_path: Path, files_of: Callable[[Path],
 
 def test_notes_say_that_it_is_ones_own_and_that_the_fused_kernel_cannot_train_it() -> None:
     measured, *others = notes([parse(SCENARIO)], Shelf())[1:]
-    assert measured.startswith("data set 'lamps' has the DQI of parameters that were measured on EMNIST; ")
+    assert measured.startswith("data set 'lamps' has the DQI of parameters that were measured on other data; ")
     assert others == [
         "data set 'lamps' is a plug-in: meta.json holds its digests; publish them with any result",
         "the fused kernel trains the cnn on images of 1 x 28 x 28 or 3 x 32 x 32, not 3 x 12 x 10; training takes the "

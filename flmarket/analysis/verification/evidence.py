@@ -25,7 +25,7 @@ from des.schedule import Presence
 from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.data.dataset import DatasetInfo
-from fl.data.dqi import PUBLISHED, DQIParameters
+from fl.data.dqi import PRINTED, DQIParameters
 from fl.data.registry import DATASETS, info, is_path, load
 from fl.data.validation_split import held_out
 from fl.surrogate.fitted import Fit, FitError
@@ -355,8 +355,8 @@ class Logs:
         return drawn, np.concatenate(lowest)
 
     def _dqi(self, dataset: str) -> DQIParameters:
-        if self.scenario.dqi == "published":
-            return PUBLISHED
+        if self.scenario.dqi in PRINTED:
+            return PRINTED[self.scenario.dqi]
         key = f"dqi/{dataset}"
         try:
             return DQIParameters(**{name: float(value) for name, value in self.meta["fits"][key].items()})

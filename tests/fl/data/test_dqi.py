@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fl.data.dqi import PUBLISHED, DQIParameters, alpha, dqi, dqi_range
+from fl.data.dqi import JIAO, PRINTED, PUBLISHED, DQIParameters, alpha, dqi, dqi_range
 from fl.data.emd import counted_emd, largest_emd
 from support.emd import emd
 
@@ -77,6 +77,26 @@ def test_equation_6_by_hand(size: int, v: float, expected: float) -> None:
 def test_equation_6_with_the_published_parameters(size, v, expected_alpha, expected) -> None:
     assert alpha(v, PUBLISHED) == pytest.approx(expected_alpha, rel=1e-12)
     assert dqi(size, v, PUBLISHED) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("size", "v", "expected_alpha", "expected"),
+    [  # Worked out with 40 digits: a = .993 e^-((v+.31)/1.743)^2, a - .361 e^(-4.348 (.001 D)^a)
+        (100, 0.4, 0.84117675172746259756, 0.64829036521591792108),
+        (400, 0.4, 0.84117675172746259756, 0.79288641247839254650),
+        (100, 1.0, 0.56445550893542273303, 0.45411597470211581792),
+        (400, 1.0, 0.56445550893542273303, 0.53743304779666225566),
+    ],
+)
+def test_equation_6_with_the_parameters_of_jiao(size, v, expected_alpha, expected) -> None:
+    assert alpha(v, JIAO) == pytest.approx(expected_alpha, rel=1e-12)
+    assert dqi(size, v, JIAO) == pytest.approx(expected, rel=1e-12)
+
+
+@given(st.sampled_from([PRINTED["jiao"], EASY]), st.integers(1, 10**6), st.integers(1, 10**6), st.floats(0, 1.8))
+def test_equation_6_rises_with_the_data_size_where_eta1_is_positive(parameters, less, more, v) -> None:
+    assert parameters.eta1 > 0
+    assert dqi(less, v, parameters) <= dqi(less + more, v, parameters) + 1e-12
 
 
 def test_equation_6_takes_whole_markets_at_once() -> None:
