@@ -18,7 +18,7 @@ from des.log_records import Kind, Outcome
 from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism, clearing_of
 from des.observation import Offer
 from des.offer_checks import check_offer
-from des.round import Round
+from des.round_state import Round
 from des.schedule import Rules
 from des.timeline import Durations, Job
 from fl.arithmetic.draws import draw_key

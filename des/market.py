@@ -24,7 +24,7 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import Micro, to_micro
 from des.observation import Observation, Offer
 from des.participation import PublicView, bids_shown, with_budgets
-from des.round import Round, round_report
+from des.round_state import Round, round_report
 from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Durations, Journal, Shift
@@ -82,8 +82,9 @@ class Market:
         self.states = [ServiceState.first(spec, *known) for spec, known in zip(self.services, untrained, strict=True)]
         totals = {spec.name: spec.total_budget for spec in services if spec.total_budget is not None}
         self.ledger = Ledger(self._names, population.count, totals)
-        # whether no round changes by itself who takes part and with how much money: only interventions do
-        self._steady = not totals and all(spec.arrival == 1 for spec in services)
+        # Every service is there from the first round, with the same budget in each unless an intervention changes it.
+        # So rounds under the same conditions need no new look at who takes part and with how much money.
+        self._only_interventions_change_rounds = not totals and all(spec.arrival == 1 for spec in services)
         always = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self.schedule = schedule or Schedule(always)
         self._conditions = self.schedule.first
@@ -133,7 +134,8 @@ class Market:
         if self._current is not None and self._current.offers:
             self._require_closed()
         ledger = self.ledger.state()
-        for account in ledger["accounts"].values():  # is granted again
+        # whoever resumes opens this round again, which grants its budget: it must not be counted twice
+        for account in ledger["accounts"].values():
             account["granted"] -= account["free"]
             account["free"] = 0
         return {
@@ -260,7 +262,7 @@ class Market:
         if current.active:
             self._platform.award(current)
         current.trained = self._federation.train_round(current.number, training_jobs(current))
-        yield from self._work(current)  # each service is settled as soon as it has its updates
+        yield from self._start_work(current)  # each service is settled as soon as it has its updates
         if self._timeline.slot is not None:
             yield self._clock.timeout(max(0, current.start + to_micro(self._timeline.slot) - self._clock.now))
         return self._end(current)
@@ -284,17 +286,17 @@ class Market:
             current.journal.record(Kind.BID, self._names[m], amount=lowest[m])
             self.ledger.grant(self._names[m], self.services[m].budget)
 
-    def _work(self, current: Round) -> list[simpy.Event]:
-        """Let clients work; return the events at which services have their updates, and pay for them."""
-        at_work = {m: [job for job in jobs if job] for m, jobs in current.jobs.items()}
+    def _start_work(self, current: Round) -> list[simpy.Event]:
+        """Start the clients' jobs; each service is settled when its last job is done. Return those events."""
+        jobs_of = {m: [job for job in jobs if job] for m, jobs in current.jobs.items()}
         for m in current.active:
-            if not at_work.get(m):
+            if not jobs_of.get(m):
                 self._settle(m, current)
-        busy = {m: jobs for m, jobs in at_work.items() if jobs}
-        idle = Shift(self._clock, current.journal).begin(busy.values())
-        for m, done in zip(busy, idle, strict=True):
+        with_jobs = {m: jobs for m, jobs in jobs_of.items() if jobs}
+        last_jobs_done = Shift(self._clock, current.journal).begin(with_jobs.values())
+        for m, done in zip(with_jobs, last_jobs_done, strict=True):
             done.callbacks.append(partial(self._settle, m, current))
-        return idle
+        return last_jobs_done
 
     def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
         """End a service's round: it aggregates, evaluates, pays its clients, and exits if it met its target."""
@@ -327,14 +329,14 @@ class Market:
 
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
-        now = self.schedule.at(number)
-        if self._steady and now is self._conditions:
+        conditions = self.schedule.at(number)
+        if self._only_interventions_change_rounds and conditions is self._conditions:
             return
-        self._conditions = now
-        self._platform.play_by(now.rules)
+        self._conditions = conditions
+        self._platform.play_by(conditions.rules)
         for spec, state in zip(self.services, self.states, strict=True):
             state.begin_round(spec, number)
-        self.services = with_budgets(self.services, self.states, now.budgets, self.ledger)
+        self.services = with_budgets(self.services, self.states, conditions.budgets, self.ledger)
 
     def _observations(self, current: Round) -> dict[str, Observation]:
         """Return what each service that may offer now observes."""

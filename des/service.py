@@ -1,13 +1,11 @@
-"""A federated-learning service (FLSD): what it is, how far it has come, when it arrives and leaves, its reward."""
+"""A federated-learning service (FLSD): what it is, how far it has come, when it arrives and leaves."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self, overload
+from typing import Any, Self
 
 from des.money import Micro
 from des.observation import Status
-from fl.arithmetic.elementary import power, rounded
-from fl.arrays import FloatArray
 from fl.data.dqi import DQIParameters
 from fl.surrogate.learning_curves import Curve
 
@@ -85,22 +83,3 @@ class ServiceState:
 def reached(accuracy: Any, target: Any) -> Any:
     """Return whether the target accuracy is met, of one service or of many."""
     return accuracy >= target
-
-
-def reward(spec: ServiceSpec, state: ServiceState) -> float:
-    """Return r = Omega^accuracy, and Omega^target once the target is met; 12 significant digits. 0 before it arrives.
-
-    The reward of a service that has left is absorbing: it gets Omega^target in every remaining round, so that finishing
-    early is never punished.
-    """
-    waits = state.status is Status.WAITING
-    return 0.0 if waits else earned(spec.reward_base, min(state.accuracy, spec.target_accuracy))
-
-
-@overload
-def earned(base: float, accuracy: float) -> float: ...
-@overload
-def earned(base: FloatArray, accuracy: FloatArray) -> FloatArray: ...
-def earned(base: Any, accuracy: Any) -> Any:
-    """Return Omega^accuracy for accuracies up to the target, of one service or of many; 12 significant digits."""
-    return rounded(power(base, accuracy))

@@ -240,7 +240,7 @@ def _columns(offers: Offers) -> tuple[IntArray, ...]:
 def _outcomes(
     markets: Lockstep, before: FloatArray, closed: Closed, made: Sequence[Made]
 ) -> Iterator[tuple[int, str, Decision, Feedback]]:
-    """Yield what each policy decided, and what came of it, as ``des.round`` says it."""
+    """Yield what each policy decided, and what came of it, as ``des.round_state`` says it."""
     fate, services = closed.fate, markets.kinds.services
     rows = fate.offers.market * services + fate.offers.service
     for b, m, decision, offers in made:

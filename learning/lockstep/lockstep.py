@@ -15,7 +15,8 @@ import numpy as np
 
 from des.money import MicroArray
 from des.observation import Status
-from des.service import earned, reached
+from des.reward import earned
+from des.service import reached
 from fl.arithmetic.native import extension
 from fl.arrays import BoolArray, FloatArray, IntArray
 from fl.surrogate.learning_curves import Curve, Trained, follow, noise, noise_keys

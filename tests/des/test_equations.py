@@ -11,7 +11,8 @@ import pytest
 
 from des.clients.population import Population
 from des.offer_checks import OfferError
-from des.service import ServiceState, reward
+from des.reward import reward
+from des.service import ServiceState
 from fl.data.dqi import PUBLISHED
 from support.clients import changed
 

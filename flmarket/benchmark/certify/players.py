@@ -21,7 +21,7 @@ from des.ledger import Ledger
 from des.mechanism import Mechanism, asks_of, clearing_of
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
-from des.round import Round
+from des.round_state import Round
 from des.schedule import Conditions
 from des.service import ServiceSpec
 from des.timeline import Durations, Journal

@@ -12,8 +12,9 @@ from des.clock import Microseconds
 from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.mechanism import Asks, Book
 from des.offer_checks import CheckedOffer
+from des.reward import reward
 from des.schedule import Conditions
-from des.service import ServiceSpec, ServiceState, reward
+from des.service import ServiceSpec, ServiceState
 from des.timeline import Job, Journal
 from fl.arrays import BoolArray
 from fl.training.jobs import TrainingOutcome
