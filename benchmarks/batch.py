@@ -19,7 +19,7 @@ from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
 from scenarios.build import Shelf
 from scenarios.loader import load
-from scenarios.logs.integrity import seal
+from scenarios.logs.digests import seal
 from scenarios.running import checkpoint
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute

@@ -33,7 +33,7 @@ from fl.training.regime import Kernel, Regime
 from fl.training.tasks import Task, visiting_order
 from fl.training.trainers import Engine, FusedTrainer
 from flmarket.core.installation import usable_cores
-from learning.episode import play_round
+from learning.play_round import play_round
 from scenarios.build import Shelf, build
 from scenarios.loader import load as load_scenario
 

@@ -20,7 +20,7 @@ from des.timeline import Durations
 from fl.data.dqi import PUBLISHED
 from learning.environments.parallel_env import MarketEnv
 from learning.environments.service_env import ServiceEnv
-from learning.episode import play_round
+from learning.play_round import play_round
 from learning.seats import seat
 
 ROUNDS = 80

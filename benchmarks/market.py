@@ -22,7 +22,7 @@ from measure import Report, no_garbage_collection, take_turns
 
 from des.market import Market
 from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
-from learning.episode import play_round
+from learning.play_round import play_round
 from learning.policy import Policy
 from scenarios.build import Shelf, build_federation, build_market, build_policy
 from scenarios.file.schema import Scenario

@@ -29,7 +29,7 @@ from fl.arithmetic.streams import stream
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import subclass_problem
-from learning.episode import play
+from learning.play_round import play
 from learning.policies.worth import Worth
 from learning.policy import Policy, PolicyContext
 from learning.seats import context

@@ -15,7 +15,7 @@ from des.market import Market
 from des.money import MICRO
 from des.service import ServiceSpec
 from fl.arrays import FloatArray, IntArray
-from learning.episode import play
+from learning.play_round import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
 from learning.statistics import RoundsToTarget, area_under_curve

@@ -18,11 +18,11 @@ from fl.arithmetic.elementary import exp, log
 from fl.arithmetic.streams import stream_key
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.plugin_errors import plugin_code
-from learning.episode import Decision, decide
 from learning.evaluation import Entrant, EvaluationResults, games, seat_entrant
 from learning.lockstep.lockstep import STATUS, Closed, Lockstep, View
 from learning.lockstep.market_kinds import ENDLESS
 from learning.lockstep.offers import Offers
+from learning.play_round import Decision, decide
 from learning.policy import Policy, learns
 from learning.seats import MarketFactory
 

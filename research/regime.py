@@ -12,7 +12,7 @@ from time import process_time
 from experiment import command_line
 
 from des.market import Market
-from learning.episode import play
+from learning.play_round import play
 from learning.statistics import RoundsToTarget
 from scenarios.build import Shelf, build_federation, build_policy, population_spec, service_spec, timeline
 from scenarios.loader import load

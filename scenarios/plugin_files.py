@@ -19,7 +19,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from flmarket.core.definitions import imported, modules, package_digest, recorded
+from flmarket.core.code_digests import imported, modules, package_digest, recorded
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import describe, is_own
 from flmarket.core.plugins import PluginError, Registration

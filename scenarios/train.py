@@ -26,10 +26,10 @@ from flmarket.core.installation import git_revision, versions
 from flmarket.core.names import suggest
 from flmarket.core.tracking import tracked
 from learning.environments.actions import more_than_one_offer
-from learning.episode import decide
 from learning.mahdrl import paper
 from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import MahdrlLearner
+from learning.play_round import decide
 from learning.policy import Policy, PolicyContext, agent_digest
 from learning.training.agent_files import DESCRIPTION, TENSORS
 from learning.training.loop import Learner, MarketShape, OpenTable, Plan, SeatedMarket, mean_row, play_episode, train

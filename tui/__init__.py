@@ -1,1 +1,1 @@
-"""The terminal front ends: the ``flmarket`` command line and the Textual screens."""
+"""The Textual screens, for a terminal or a browser. The command line that opens them is in ``flmarket.cli``."""

@@ -33,7 +33,7 @@ from tui.screens.home import HomeScreen
 from tui.settings import KeptSettings, SettingsError, own_themes
 from tui.state.catalogue import read_scenario
 from tui.style.colors import with_legible_text
-from tui.style.key_bindings import HELP, SEARCH, stands_for
+from tui.style.key_names import HELP, SEARCH, stands_for
 from tui.terminal import Printable, TerminalDriver, edit
 from tui.textual_internals import SteadyApp, is_going
 

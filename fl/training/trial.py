@@ -21,7 +21,7 @@ from fl.training.local import BatchedTrainer, ReferenceTrainer
 from fl.training.networks import build, faults_of, hidden_widths, is_untouched, seeded
 from fl.training.regime import Regime
 from fl.training.tasks import ClientData, Traits, Use
-from flmarket.core.definitions import recorded
+from flmarket.core.code_digests import recorded
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import PluginError
 

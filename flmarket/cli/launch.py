@@ -58,7 +58,7 @@ def opening(what: str | None) -> Mapping[str, Any]:
         return {}
     if (Path(what) / "scenario.toml").exists():
         return {"run": Path(what)}
-    from flmarket.cli.opening import resolve  # and with it what reading a scenario takes: 300 ms
+    from flmarket.cli.tui_argument import resolve  # and with it what reading a scenario takes: 300 ms
 
     return resolve(what)._asdict()
 

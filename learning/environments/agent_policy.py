@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 from uuid import uuid4
 
 from des.observation import Observation, Offer
-from flmarket.core.definitions import recorded
+from flmarket.core.code_digests import recorded
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import PluginFailed, describe, place
 from learning.environments.actions import ActionError

@@ -15,7 +15,7 @@ from des.market import Market
 from des.observation import Offer
 from learning.environments.actions import ActionError
 from learning.environments.parallel_env import MarketEnv, Step
-from learning.episode import decide, learn
+from learning.play_round import decide, learn
 from learning.policy import Policy
 from learning.seats import MarketFactory, memory, seat
 

@@ -38,7 +38,7 @@ class BestResponse(Policy):
         """Return the offers of the best affordable set, the most valuable client first."""
         hidden = observation.privileged
         assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
-        assert hidden.rival_offers is not None  # noqa: S101 - learning.episode.decide adds them
+        assert hidden.rival_offers is not None  # noqa: S101 - learning.play_round.decide adds them
         prices = critical_prices(to_micro(observation.own_bids), hidden.rival_offers.values(), observation.cores)
         values: FloatArray = (hidden.data_size * (1 - hidden.emd / 2)) ** 2 * observation.available
         chosen = best_set(observation, prices, values, to_micro(observation.budget))

@@ -22,7 +22,7 @@ from fl.arithmetic.streams import stream
 from fl.surrogate.learning_curves import Curve, SurrogateFederation, Trained
 from flmarket.core.errors import RunError
 from flmarket.core.tracking import tracked
-from learning.episode import play_round
+from learning.play_round import play_round
 from learning.policy import Policy
 from learning.training import agent_files, records
 from learning.training.agent_files import CheckpointError, Tensors

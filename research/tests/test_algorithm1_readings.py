@@ -11,8 +11,8 @@ from torch import ones, tensor
 from torch.backends.cpu import get_cpu_capability
 
 from des.observation import Observation
-from learning.episode import play
 from learning.mahdrl.paper import PaperSettings
+from learning.play_round import play
 from learning.seats import seat
 from learning.training.loop import Plan
 from scenarios.build import Shelf, build_federation, build_market

@@ -22,7 +22,7 @@ from flmarket.core.files import require_folder, write_durably
 from flmarket.core.installation import usable_cores
 from flmarket.core.tracking import counting
 from learning.client_selection.selection import fill_budget
-from learning.episode import play
+from learning.play_round import play
 from learning.policy import Policy, PolicyContext
 from scenarios.build import (
     Shelf,

@@ -28,7 +28,7 @@ from flmarket.core.files import (
 )
 from flmarket.core.names import folder_problem
 from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
-from scenarios.logs.integrity import damage, misshapen, records, seal, unseal
+from scenarios.logs.digests import damage, misshapen, records, seal, unseal
 from scenarios.logs.run_state import RunState
 from scenarios.logs.writing import Mark, ReplacedError
 

@@ -49,7 +49,7 @@ _LARGEST = 2.0**63  # of what screens count and draw: within 64 bits, as flmarke
 
 
 class LogError(ValueError):
-    """A text is not a round of the three tables."""
+    """A text is not a round of the tables."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,14 +70,14 @@ class LoggedRound:
 
     @classmethod
     def read(cls, text: Mapping[str, str]) -> "LoggedRound":
-        """Return a round from its lines of the three tables."""
+        """Return a round from its lines of the tables."""
         logged = cls.glance(text)
         logged._services()
         return logged
 
     @classmethod
     def glance(cls, text: Mapping[str, str]) -> "LoggedRound":
-        """Return a round from its lines of the three tables, most of which are read when they are looked at."""
+        """Return a round from its lines of the tables, most of which are read when they are looked at."""
         try:
             rows = list(csv.reader(io.StringIO(text["rounds"])))
             return cls(

@@ -1,6 +1,7 @@
-"""Writes a run's tables as the run goes, so that a run that was killed continues and ends with the same bytes.
+"""Writes a run's tables as the run goes, and cuts each back to its last mark when the run resumes.
 
-What stands in them is declared in ``scenarios.logs.columns``.
+So a run that was killed continues and ends with the same bytes. What stands in the tables is declared in
+``scenarios.logs.columns``.
 """
 
 import hashlib
@@ -85,7 +86,7 @@ class _File:
     def close(self) -> None:
         os.close(self._file)
 
-    def cut(self) -> None:
+    def cut_to_mark(self) -> None:
         """Drop what was written after the mark."""
         os.ftruncate(self._file, self._size)
 
@@ -122,7 +123,7 @@ class TableWriter:
                 if marks is None:
                     self._files[name].write(table.header)
                 else:
-                    self._files[name].cut()
+                    self._files[name].cut_to_mark()
         except FileExistsError:
             self._close()
             raise

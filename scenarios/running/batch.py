@@ -17,8 +17,8 @@ from scenarios.file.client_files import without_images
 from scenarios.file.schema import Scenario
 from scenarios.loader import regimes_of
 from scenarios.logs.directory import LOG
-from scenarios.logs.mixtures import mixed_arithmetic, skipped_versions
 from scenarios.logs.run_state import RunState
+from scenarios.logs.unlike_runs import mixed_arithmetic, skipped_versions
 from scenarios.playable import require_playable
 from scenarios.running.batch_run import Callback, Callbacks, Outcome, Run
 from scenarios.running.cluster import Cluster

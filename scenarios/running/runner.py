@@ -20,7 +20,7 @@ from flmarket.core.installation import git_revision, versions
 from flmarket.core.plugin_errors import PluginFailed, blame
 from flmarket.core.plugin_options import OptionsError
 from flmarket.core.plugins import PluginError
-from learning.episode import Stopped, play
+from learning.play_round import Stopped, play
 from scenarios.build import (
     CreatePolicy,
     Setup,

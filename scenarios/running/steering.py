@@ -7,7 +7,7 @@ from typing import Annotated
 
 from annotated_doc import Doc
 
-from learning.episode import Stopped
+from learning.play_round import Stopped
 from scenarios.running.run_options import StartOver
 
 GRACE = 2.0  # seconds that a round in progress gets to end after ``quit``; whatever is on disk by then is whole rounds

@@ -43,7 +43,7 @@ from flmarket.core.crash import guarded, outcome
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import end_with_parent, usable_cores, versions
 from flmarket.core.plugin_errors import called, is_own
-from learning.episode import Stopped
+from learning.play_round import Stopped
 from learning.policy import Policy, learns
 from scenarios.build import Shelf, build_policy
 from scenarios.file.schema import Scenario, Service

@@ -47,7 +47,7 @@ def run(request: pytest.FixtureRequest, runs: list[Run]) -> Run:
 @pytest.fixture(scope="module")
 def models(run: Run) -> dict[tuple[int, str], np.ndarray]:
     """The run's global models by round and service, 0 being the initial ones; the packages play the run again."""
-    from learning.episode import play
+    from learning.play_round import play
     from scenarios.build import Shelf, build
     from scenarios.loader import load
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from des.money import text, to_micro
-from learning.episode import play_round
+from learning.play_round import play_round
 from scenarios.build import Shelf, build
 from scenarios.loader import load, points
 

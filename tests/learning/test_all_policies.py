@@ -13,7 +13,7 @@ from des.observation import Offer, Privileged
 from des.offer_checks import check_offer
 from flmarket.core.plugin_options import OptionsError
 from flmarket.testing import check_policy
-from learning.episode import play, play_round
+from learning.play_round import play, play_round
 from learning.policy import POLICIES, Policy
 from learning.seats import seat
 from support.feedback import feedback_on

@@ -29,7 +29,7 @@ def test_results_are_rectangular(factory):
 
 
 def test_it_plays_what_the_walk_plays(factory, make_market):
-    from learning.episode import play
+    from learning.play_round import play
 
     reports = []
     market = make_market(seed=3)

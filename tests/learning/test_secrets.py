@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from des.clients.disclosure import Disclosure
 from des.money import to_micro
 from des.offer_checks import check_offer
-from learning.episode import play_round
 from learning.mahdrl.agent import Brain, random_offer
 from learning.mahdrl.market_model import ActiveRivals
 from learning.mahdrl.planner import OVERBIDS, price_levels
+from learning.play_round import play_round
 from learning.policy import POLICIES
 from learning.seats import seat
 

@@ -69,7 +69,7 @@ class Stillness(backends.Backend):
 
 backends.BACKENDS = {**backends.BACKENDS, "still": Stillness()}
 
-from learning.episode import play_round
+from learning.play_round import play_round
 from scenarios.build import Shelf, build
 from scenarios.file.keys import schema_at
 from scenarios.loader import load

@@ -9,7 +9,7 @@ import pytest
 from des.behaviour import BEHAVIOURS
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
-from learning.episode import play_round
+from learning.play_round import play_round
 from scenarios.build import Shelf, build
 from scenarios.file.checks import played as played_catalogue
 from scenarios.file.problems import ScenarioError

@@ -4,7 +4,7 @@ from collections import Counter
 
 from des.log_records import Outcome, RoundReport
 from des.mechanism import DEFAULT
-from learning.episode import play
+from learning.play_round import play
 from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario
 from scenarios.loader import load

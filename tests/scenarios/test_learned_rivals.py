@@ -4,8 +4,8 @@ from contextlib import closing
 
 import pytest
 
-from learning.episode import play_round
 from learning.evaluation import evaluate, everywhere
+from learning.play_round import play_round
 from learning.seats import seat
 from scenarios.build import Shelf, build_federation, build_market
 from scenarios.loader import builtin_names, load

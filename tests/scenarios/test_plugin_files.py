@@ -13,7 +13,7 @@ from des.mechanism import MECHANISMS
 from fl.data.registry import DATASETS
 from fl.training.models import MODELS
 from flmarket.analysis.verification.rerun import rerun
-from flmarket.core.definitions import package_digest
+from flmarket.core.code_digests import package_digest
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import PluginError
 from learning.policy import POLICIES

@@ -10,7 +10,7 @@ from des.allocation import allocate
 from des.behaviour import BEHAVIOURS, Behaviour
 from des.mechanism import MECHANISMS, Clearing, Mechanism
 from des.observation import Offer
-from learning.episode import play_round
+from learning.play_round import play_round
 from learning.policy import POLICIES, Policy
 from scenarios.build import Shelf, build_federation, build_market, build_policy
 from scenarios.loader import load

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from learning.episode import play
+from learning.play_round import play
 from learning.policy import POLICIES, PolicyContext
 from scenarios.build import build_market
 from scenarios.file.schema import Scenario

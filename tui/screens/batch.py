@@ -18,7 +18,7 @@ from tui.state.batch_folder import ORDERS, Look, Place, RunGroup, RunLine, RunsF
 from tui.state.catalogue import Entry
 from tui.style.colors import state_sign, state_style, tint
 from tui.style.formats import plain
-from tui.style.key_bindings import named
+from tui.style.key_names import named
 from tui.widgets.batch_tables import BatchTable, LeagueChart
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview_pane import PreviewPane

@@ -23,7 +23,7 @@ from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, signed, tint
 from tui.style.formats import plain
-from tui.style.key_bindings import named
+from tui.style.key_names import named
 from tui.style.redraw import Redraw
 from tui.widgets.comparison import CompareCurves, CompareTable
 from tui.widgets.key_bar import KeyBar

@@ -28,7 +28,7 @@ from tui.screens.navigation import Navigator
 from tui.state.catalogue import read_scenario
 from tui.state.scenario_document import ScenarioDocument
 from tui.style.formats import end_of
-from tui.style.key_bindings import named
+from tui.style.key_names import named
 from tui.style.redraw import hand_over
 from tui.style.sentences import Meanings, meanings
 from tui.textual_internals import is_going

@@ -16,7 +16,7 @@ from textual.widgets import Button, Checkbox, Static
 from textual.widgets.button import ButtonVariant
 
 from tui.style.colors import BAR, barred
-from tui.style.key_bindings import HELP, SEARCH
+from tui.style.key_names import HELP, SEARCH
 from tui.textual_internals import Value, WideGutterList
 from tui.widgets.key_bar import KeyBar
 

@@ -21,7 +21,7 @@ from tui import screens
 from tui.screens.dialog import Closing, Dialog, MarkList
 from tui.screens.home import HomeScreen
 from tui.style.formats import matches
-from tui.style.key_bindings import VIM, purposes, written
+from tui.style.key_names import VIM, purposes, written
 from tui.widgets.line_view import LineView
 
 Row = tuple[str, str, str]  # keys, what they are for, and where

@@ -16,7 +16,7 @@ from scenarios.logs.run_state import RunState
 from tui.state.catalogue import MOST_RUNS, Entry, read_scenario, scenarios
 from tui.style.colors import signed
 from tui.style.formats import matches
-from tui.style.key_bindings import named
+from tui.style.key_names import named
 from tui.style.redraw import hand_over
 from tui.widgets.entry_list import SECTIONS, Cells, EntryList, Section, cells
 from tui.widgets.key_bar import KeyBar

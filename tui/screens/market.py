@@ -25,7 +25,7 @@ from tui.screens.playback import PlaybackScreen
 from tui.screens.run_dialogs import PickRunsDialog
 from tui.state.moment import Moment
 from tui.state.watched_run import Session, SessionChanged
-from tui.style.key_bindings import HELP, named
+from tui.style.key_names import HELP, named
 from tui.widgets.key_bar import KeyBar
 
 OPENING = "-opening"  # the class of a screen whose run has no round yet

@@ -22,7 +22,7 @@ from tui.screens.home import HomeScreen
 from tui.screens.navigation import Navigator
 from tui.state.catalogue import Entry
 from tui.style.formats import matches
-from tui.style.key_bindings import MOVES, label, once, purpose, working, written
+from tui.style.key_names import MOVES, label, once, purpose, working, written
 from tui.widgets.line_view import LineView
 
 Listing = LineView | OptionList

@@ -15,7 +15,7 @@ from tui.screens.following_files import FollowingScreen
 from tui.state.training_log import METRICS, TrainingFeed
 from tui.style.colors import tint
 from tui.style.formats import plain
-from tui.style.key_bindings import named
+from tui.style.key_names import named
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.table_view import TableView
 from tui.widgets.training_chart import LearningCurves, PreferenceTable, TrainingTable, in_words

@@ -18,9 +18,9 @@ from scenarios.file.interventions import market_of
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse, settled
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
-from scenarios.logs.mixtures import played_by
 from scenarios.logs.reading import LogError, LoggedRound, Spans, StoredRounds
 from scenarios.logs.run_state import RunState
+from scenarios.logs.unlike_runs import played_by
 from scenarios.world import World
 from tui.state.bid_verdicts import RoundBook
 from tui.state.history import History

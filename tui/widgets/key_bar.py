@@ -13,7 +13,7 @@ from textual.geometry import Size
 from textual.screen import Screen
 from textual.widget import Widget
 
-from tui.style.key_bindings import label, once, working
+from tui.style.key_names import label, once, working
 from tui.textual_internals import character_to_key
 
 LEAST = Size(60, 16)  # the size below which a terminal is too small

@@ -26,8 +26,8 @@ from scenarios.file.differences import ScenarioValues, covers, flattened, values
 from scenarios.file.interventions import market_of
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import Sources, complete_runs
-from scenarios.logs.mixtures import mixed_arithmetic, mixed_players, mixed_versions
 from scenarios.logs.reading import RunReader
+from scenarios.logs.unlike_runs import mixed_arithmetic, mixed_players, mixed_versions
 
 if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
     import pandas as pd

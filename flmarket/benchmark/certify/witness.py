@@ -23,7 +23,7 @@ from flmarket.benchmark.certify.players import Bench
 from flmarket.benchmark.certify.sampling import IMAGES, MOST_BID, TICK, SampledMarket
 from flmarket.benchmark.certify.search import Gain
 from flmarket.core.files import asked_for
-from learning.episode import play_round
+from learning.play_round import play_round
 from scenarios.build import Shelf, build
 from scenarios.loader import parse, points
 

@@ -28,7 +28,7 @@ from flmarket.core.rich_console import draw, stdout
 from flmarket.core.text import counted
 from scenarios.logs.directory import require_folder_place, require_place
 from scenarios.logs.finding import find_runs, incomplete, unfinished
-from scenarios.logs.mixtures import played_by
+from scenarios.logs.unlike_runs import played_by
 
 
 def report(

@@ -16,7 +16,7 @@ from flmarket.core.text import counted
 from scenarios.build import Shelf
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import find_runs
-from scenarios.logs.mixtures import other_version
+from scenarios.logs.unlike_runs import other_version
 
 VALID, FAILED, UNCHECKED, IN_PART = range(4)  # what was found of a run
 

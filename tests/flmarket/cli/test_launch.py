@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from flmarket.cli.launch import opening
-from flmarket.cli.opening import Opening, resolve
+from flmarket.cli.tui_argument import Opening, resolve
 from flmarket.core.errors import InputError
 from scenarios.logs.directory import RunDirectory
 

@@ -9,7 +9,7 @@ from des.mechanism import MECHANISMS
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from learning.environments.spaces import Codec, DictCodec, FlatCodec
-from learning.episode import decide, learn
+from learning.play_round import decide, learn
 from learning.policy import POLICIES
 from learning.seats import bounds_of, seat
 from scenarios.build import market_factory

@@ -11,7 +11,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fl.arithmetic.streams import stream
-from learning.episode import play
 from learning.mahdrl.paper import (
     SCALE,
     ActorCritic,
@@ -28,6 +27,7 @@ from learning.mahdrl.paper import (
     soft_update,
     targets,
 )
+from learning.play_round import play
 from learning.policy import POLICIES
 from learning.seats import seat
 from learning.training.agent_files import CheckpointError, shipped

@@ -9,7 +9,7 @@ import pytest
 from des.money import MICRO, to_micro
 from des.observation import Offer
 from flmarket.core.plugin_options import OptionsError
-from learning.episode import play
+from learning.play_round import play
 from learning.policies.contribution import Contribution
 from learning.policies.outbid import prices
 from learning.policies.stackelberg import lead

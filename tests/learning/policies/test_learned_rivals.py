@@ -19,8 +19,8 @@ from learning.client_selection.pricing import (
     offer_rows,
     share_of_rounds_left,
 )
-from learning.episode import play, play_round
 from learning.evaluation import evaluate, everywhere
+from learning.play_round import play, play_round
 from learning.policies.bwk import ContextualKnapsack
 from learning.policies.mirror import Mirror, isotonic
 from learning.policies.resolving import Resolving, price_of_money

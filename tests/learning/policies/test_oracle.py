@@ -15,8 +15,8 @@ from des.observation import Offer, Privileged
 from des.offer_checks import OfferError
 from flmarket.core.errors import RunError
 from learning.client_selection.knapsack import knapsack
-from learning.episode import play_round, reveal
 from learning.evaluation import evaluate, lineup
+from learning.play_round import play_round, reveal
 from learning.policies.oracle import BestResponse, critical_prices
 from learning.policy import Policy
 from learning.seats import seat

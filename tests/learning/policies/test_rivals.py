@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from des.observation import Offer
-from learning.episode import play
 from learning.evaluation import evaluate, everywhere
+from learning.play_round import play
 from learning.policies.oort import OortLike
 from learning.policies.pacing import RefusalPacing
 from learning.policies.ucb import BudgetedUCB, features

@@ -10,7 +10,7 @@ from des.market import Market
 from des.observation import Offer
 from des.offer_checks import OfferError
 from flmarket.core.errors import InputError
-from learning.episode import play
+from learning.play_round import play
 from learning.policy import POLICIES
 from scenarios.build import build_market, build_policy
 from scenarios.file.schema import Scenario

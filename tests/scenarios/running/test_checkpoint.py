@@ -13,7 +13,7 @@ from des.observation import Feedback, Observation, Offer
 from flmarket.core.errors import RunError
 from flmarket.core.installation import versions
 from learning.client_selection.selection import fill_budget
-from learning.episode import Stopped
+from learning.play_round import Stopped
 from learning.policy import Policy, PolicyContext, policy
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario

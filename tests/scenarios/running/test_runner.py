@@ -11,7 +11,7 @@ import pytest
 from des.observation import Observation, Offer
 from fl.data.registry import Dataset, DatasetError
 from fl.data.registry import load as load_dataset
-from learning.episode import play_round
+from learning.play_round import play_round
 from learning.policy import Policy, policy
 from scenarios.build import Shelf, build, dqi_parameters
 from scenarios.file.schema import Scenario

@@ -8,7 +8,7 @@ import pytest
 import flmarket
 from flmarket.core.installation import version
 from scenarios.logs.directory import RunDirectory
-from scenarios.logs.mixtures import mixed_arithmetic
+from scenarios.logs.unlike_runs import mixed_arithmetic
 from support import shell
 from support.runs import reseal
 from support.scenarios import SMALL

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from flmarket.core.definitions import NoDigestError, digest, recorded
+from flmarket.core.code_digests import NoDigestError, digest, recorded
 
 SHARE = 0.5
 WEIGHTS = {"w": np.ones(3)}

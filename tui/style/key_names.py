@@ -1,4 +1,7 @@
-"""The keys of a screen: their names, by which a user's settings change them, which of them work now, and vim's."""
+"""The names of keys, by which a user's settings change them; what help says of keys, which work now, and vim's.
+
+The keys themselves stand in each screen's ``BINDINGS``.
+"""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import replace

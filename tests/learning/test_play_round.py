@@ -13,7 +13,7 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Offer
 from des.offer_checks import OfferError
 from flmarket.core.plugin_errors import PluginFailed
-from learning.episode import play_round
+from learning.play_round import play_round
 from learning.policy import Policy
 from support.markets import factory, plain
 
