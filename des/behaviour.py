@@ -26,9 +26,10 @@ class Setting:
     Attributes:
         seed: the run's seed.
         services: M.
-        clients: C.
+        clients: how many behave so: C, or those of a group with a behaviour of its own.
         cores: K, how many services a client can serve at once.
-        highest: [M] the highest cost of any data that a client can report to each service, micro-units.
+        highest: [M] the highest cost of any data that a client of the market can report to each service, micro-units.
+        group: [clients] the numbers that they have among all clients, ascending; None where they are all.
     """
 
     seed: int
@@ -36,6 +37,15 @@ class Setting:
     clients: int
     cores: int
     highest: MicroArray
+    group: IntArray | None = None
+
+    @property
+    def numbers(self) -> IntArray:
+        """The numbers [clients] that clients have in the market.
+
+        Draws keyed by these differ between groups of one behaviour, and stay as they are when groups are added.
+        """
+        return np.arange(self.clients) if self.group is None else self.group
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +86,9 @@ class Outcomes:
 
 
 class Behaviour(ABC):
-    """The behaviour of all clients of one market. Subclasses may take keyword arguments: ``clients.behaviour.options``.
+    """The behaviour of clients: those of a market, or of a group.
+
+    Subclasses may take keyword arguments: ``clients.behaviour.options``.
 
     What a client bids may depend on the round, on the cost of the data that it reports, on keyed draws and on the
     outcomes of earlier rounds, which it gets through ``close``. It must not depend on anything else, so that the same
@@ -86,7 +98,7 @@ class Behaviour(ABC):
     summary: ClassVar[str] = ""
     """One line for ``flmarket plugins``; by default the first line of the docstring."""
 
-    misreports: ClassVar[bool] = False
+    misreports: bool = False
     """Whether clients may report other data than they hold; only then ``report`` and ``misreporting`` are called."""
 
     def begin(self, setting: Setting) -> None:  # noqa: B027 - many behaviours do without

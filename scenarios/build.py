@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Self
 
-from des.behaviour import BEHAVIOURS, Behaviour
+from des.behaviour import Behaviour
 from des.clients.data_tables import Group, Lasting, PopulationSpec, Valuation
 from des.clients.disclosure import CostNoise, Disclosure
+from des.clients.mixture import Mixture
 from des.clients.population import Population
 from des.market import Market
 from des.mechanism import MECHANISMS, Mechanism
@@ -368,13 +369,23 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
     return PopulationSpec(
         clients.cores,
         tuple(_group(it, sizes) for _, it in clients.kinds()),
-        behaviour=behaviour or BEHAVIOURS.create(clients.behaviour.kind, **clients.behaviour.options),
+        behaviour=behaviour or _behaviour(clients),
         lasting=Lasting(**clients.lasting.model_dump()),
         cost_noise=clients.cost.noise,
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),
         partitions=partitions,
         everything=not clients.data_size,
     )
+
+
+def _behaviour(clients: Clients) -> Behaviour:
+    """Return a new object for each behaviour in use, as one where there are several."""
+    named = clients.behaviours()
+    if clients.truthful:  # whoever is, alike
+        named = named[:1] * len(named)
+    made = {it.table: it.create() for it in named}
+    members: list[Behaviour] = [made[it.table] for it in named]
+    return members[0] if len(made) == 1 else Mixture(members, [it.count for _, it in clients.kinds()])
 
 
 def _group(clients: Clients, sizes: Sequence[int]) -> Group:

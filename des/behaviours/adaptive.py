@@ -51,7 +51,7 @@ class Adaptive(Behaviour):
 
     def begin(self, setting: Setting) -> None:
         self._key = draw_key(setting.seed, "behaviour")
-        self._services, self._clients = np.arange(setting.services)[:, None], np.arange(setting.clients)
+        self._services, self._clients = np.arange(setting.services)[:, None], setting.numbers
         self._most = self._markups[-1] * setting.highest
         self._logs: FloatArray = np.zeros((setting.clients, len(self._markups)))  # of the weights
 

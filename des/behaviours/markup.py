@@ -33,7 +33,7 @@ class Markup(Behaviour):
         self._shares: FloatArray = np.full(1, self._low)
 
     def begin(self, setting: Setting) -> None:
-        draw = uniforms(draw_key(setting.seed, "behaviour"), 0, 0, np.arange(setting.clients))[0]
+        draw = uniforms(draw_key(setting.seed, "behaviour"), 0, 0, setting.numbers)[0]
         self._shares = self._low + (self._high - self._low) * draw
 
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:

@@ -33,7 +33,7 @@ class Misreport(Behaviour):
         self._liars: BoolArray = np.zeros(0, dtype=np.bool_)
 
     def begin(self, setting: Setting) -> None:
-        draw = uniforms(draw_key(setting.seed, "behaviour"), 0, 0, np.arange(setting.clients))[0]
+        draw = uniforms(draw_key(setting.seed, "behaviour"), 0, 0, setting.numbers)[0]
         self._liars = draw < self._share
 
     def report(self, data_size: IntArray, emd: FloatArray, largest_emd: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -35,7 +35,7 @@ class Ring(Behaviour):
         self._highest: MicroArray | None = None
 
     def begin(self, setting: Setting) -> None:
-        draw = uniforms(draw_key(setting.seed, "behaviour"), 0, 0, np.arange(setting.clients))[0]
+        draw = uniforms(draw_key(setting.seed, "behaviour"), 0, 0, setting.numbers)[0]
         position = np.empty(setting.clients, dtype=np.int64)
         position[np.argsort(draw, kind="stable")] = np.arange(setting.clients)
         self._ring, self._place = np.divmod(position, self._size)

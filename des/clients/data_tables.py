@@ -8,12 +8,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import pairwise, product
+from typing import TypeVar
 
 import numpy as np
 
 from des.behaviour import Behaviour, reports_of
 from des.behaviours.truthful import Truthful
 from des.clients.disclosure import Disclosure
+from des.clients.mixture import Mixture
 from des.cost import ALIKE, Cost, PrivateType, cost_ends
 from des.money import MicroArray
 from fl.arithmetic.elementary import rounded
@@ -22,6 +24,8 @@ from fl.data.dqi import DQIParameters, dqi, dqi_range
 from fl.data.emd import largest_emd, realised_emd
 from fl.data.partition import Partition
 from flmarket.core.errors import InputError
+
+T = TypeVar("T")
 
 _GRID = 65
 """EMDs from 0 to the largest one at which clients are asked what they would report, where EMDs are continuous."""
@@ -71,6 +75,10 @@ class PopulationSpec:
     @property
     def counts(self) -> list[int]:
         return [group.count for group in self.groups]
+
+    def behaviour_of(self, group: int) -> Behaviour:
+        """Return what the clients of a group bid and report, by its index."""
+        return self.behaviour.of_group(group) if isinstance(self.behaviour, Mixture) else self.behaviour
 
     @property
     def count(self) -> int:  # C
@@ -173,14 +181,14 @@ class Valuation:
         emd: FloatArray,  # [M, entries]
         groups: IntArray | None = None,  # [entries] the index of each one's group; None: an entry for each client
     ) -> DataTables:
-        pairs = [(size, emd)]
+        each, pairs = self._each if groups is None else groups, [(size, emd)]
         if self._spec.behaviour.misreports:
-            pairs.append(reports_of(self._spec.behaviour, size, emd, self._limits))
+            pairs.append(self._reports(size, emd, each))
         sizes, emds = (np.stack(column) for column in zip(*pairs, strict=True))
         worth = [[dqi(d, v, p) for d, v, p in zip(*pair, self._parameters, strict=True)] for pair in pairs]
         if not np.isfinite(worth).all():
             raise InputError("the parameters of the data quality indicator (eq. 6) give values that are not finite")
-        cost = self._cost(sizes, emds, self._each if groups is None else groups)
+        cost = self._cost(sizes, emds, each)
         return DataTables(sizes, emds, rounded(np.array(worth)), *cost)
 
     def of_each(self, size: IntArray, emd: FloatArray) -> DataSets:
@@ -213,10 +221,11 @@ class Valuation:
     def _continuous(self, index: int) -> Ranges:
         held = np.array(self._groups[index].data_sizes, dtype=np.int64)
         sizes: Collection[int] = frozenset(held.tolist())
-        if self._spec.behaviour.misreports:
+        behaviour = self._spec.behaviour_of(index)
+        if behaviour.misreports:
             emds = np.linspace(0.0, 1.0, _GRID) * self._limits  # [M, EMDs]
             size, emd = np.broadcast_arrays(held[:, None, None], emds)
-            claimed = reports_of(self._spec.behaviour, size, emd, self._limits)[0]
+            claimed = reports_of(behaviour, size, emd, self._limits)[0]
             sizes = range(int(min(held.min(), claimed.min())), int(max(held.max(), claimed.max())) + 1)
         lowest, highest = min(sizes), max(sizes)
         worth = [
@@ -232,6 +241,16 @@ class Valuation:
         dqi_ends = np.array(worth).T
         return Ranges(sizes, (dqi_ends[0], dqi_ends[1]), (low.min(axis=(0, 2)), high.max(axis=(0, 2))))
 
+    def _reports(self, size: IntArray, emd: FloatArray, groups: IntArray) -> tuple[IntArray, FloatArray]:
+        """Return what clients that misreport say of data [M, entries], given the group of each; see ``reports_of``."""
+        behaviours = [self._spec.behaviour_of(i) for i in range(len(self._groups))]
+        parts = [
+            reports_of(behaviour, size[:, own], emd[:, own], self._limits)
+            for behaviour, own in self._parts(behaviours, groups)
+        ]
+        sizes, emds = (np.concatenate(column, axis=1) for column in zip(*parts, strict=True))
+        return sizes, emds
+
     def _cost(self, size: IntArray | FloatArray, emd: FloatArray, groups: IntArray) -> tuple[MicroArray, MicroArray]:
         """Return the lowest and the highest costs of data [tables, M, entries], what is held first.
 
@@ -239,7 +258,7 @@ class Valuation:
             size, emd: the data.
             groups: [entries] the index of each one's group, ascending.
         """
-        parts = list(self._parts(groups))
+        parts = list(self._parts(self._groups, groups))
         ends = [cost_ends(group.cost, size[..., own], emd[..., own], group.speeds, group.unit) for group, own in parts]
         low, high = ends[0] if len(ends) == 1 else (np.concatenate(each, axis=2) for each in zip(*ends, strict=True))
         if (low[0] < 0).any():
@@ -248,9 +267,9 @@ class Valuation:
         least = np.maximum(low, 0)  # no client asks less than nothing, whatever it says of its data
         return least, least if all(one is other for one, other in ends) else np.maximum(high, 0)
 
-    def _parts(self, groups: IntArray) -> Iterator[tuple[Group, slice]]:
-        """Yield the groups that entries are of, with their places."""
-        first = np.searchsorted(groups, np.arange(len(self._groups) + 1)).tolist()
-        for group, (begin, end) in zip(self._groups, pairwise(first), strict=True):
+    def _parts(self, each: Sequence[T], groups: IntArray) -> Iterator[tuple[T, slice]]:
+        """Yield what there is for each group that entries are of, with their places."""
+        first = np.searchsorted(groups, np.arange(len(each) + 1)).tolist()
+        for one, (begin, end) in zip(each, pairwise(first), strict=True):
             if begin < end:
-                yield group, slice(begin, end)
+                yield one, slice(begin, end)

@@ -93,12 +93,14 @@ def stripped(scenario: Scenario) -> Scenario:
     first: dict[str, Service] = {}
     for service in scenario.services:
         first.setdefault(service.dataset, service)
+    groups = tuple(it.model_copy(update={"behaviour": type(it.behaviour)()}) for it in scenario.clients.groups)
+    clients = {"behaviour": ClientBehaviour(), "availability": None, "groups": groups}
     measured = {"backend": REAL.name, "eval_samples": None, "validation": 0.0}
     return scenario.model_copy(
         update={
             "services": tuple(map(PolicyChoice("random").seat, first.values())),
             "training": scenario.training.model_copy(update=measured),
-            "clients": scenario.clients.model_copy(update={"behaviour": ClientBehaviour(), "availability": None}),
+            "clients": scenario.clients.model_copy(update=clients),
             "market": scenario.market.model_copy(update={"mechanism": DEFAULT, "options": {}}),
             "dqi": "published",
             "description": "",

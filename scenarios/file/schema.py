@@ -316,7 +316,29 @@ class Clients(TomlTable):
         else:
             own["cost"] = self.cost.model_copy(update=_given(group.cost))
         own["label_mix"] = self.label_mix.model_copy(update=_given(group.label_mix))
+        begun = self.behaviour if group.behaviour.kind is None else ClientBehaviour()
+        own["behaviour"] = begun.model_copy(update=_given(group.behaviour))
         return self.model_copy(update={**own, "groups": ()})
+
+    def behaviours(self) -> list["NamedPlugin"]:
+        """Return the behaviour of each of the ``kinds``; those without one of their own share that of ``[clients]``."""
+        return [
+            NamedPlugin(
+                BEHAVIOURS,
+                it.behaviour.kind,
+                it.behaviour.options,
+                ("clients", "behaviour")
+                if i is None or not _given(self.groups[i].behaviour)
+                else ("clients", "groups", i, "behaviour"),
+                "kind",
+            )
+            for i, it in self.kinds()
+        ]
+
+    @property
+    def truthful(self) -> bool:
+        """Whether all clients bid their costs and report what they hold, as in the paper."""
+        return all(it.name == TRUTHFUL for it in self.behaviours())
 
     def group_names(self) -> list[str]:
         """Return the name of the group that each client is of; empty for one of none."""
@@ -339,8 +361,13 @@ else:
         __base__=TomlTable,
         **_part(ClientCost, dict.fromkeys(("kind", "per_sample", "per_emd", "unit", "options")), "[clients]", "cost."),
     )
-    _OF_GROUPS = dict.fromkeys(("data_size", "emd", "label_mix", "cost", "speed", "departure_rate"))
-    _OF_GROUPS |= {"label_mix": _PartOfLabelMix, "cost": _PartOfCost}
+    _PartOfBehaviour = create_model(
+        "_PartOfBehaviour",
+        __base__=TomlTable,
+        **_part(ClientBehaviour, {"kind": None, "options": None}, "[clients]", "behaviour."),
+    )
+    _OF_GROUPS = dict.fromkeys(("data_size", "emd", "label_mix", "cost", "speed", "departure_rate", "behaviour"))
+    _OF_GROUPS |= {"label_mix": _PartOfLabelMix, "cost": _PartOfCost, "behaviour": _PartOfBehaviour}
     _PartOfClients = create_model(
         "_PartOfClients",
         __base__=TomlTable,
@@ -621,12 +648,14 @@ class Scenario(TomlTable):
     def plugins(self) -> Iterator[NamedPlugin]:
         """Yield the plug-ins that play for no service."""
         market, behaviour = self.market, self.clients.behaviour
+        shared: Path = ("clients", "behaviour")
         yield self.clients.cost.plugin()
         for i, clients in self.clients.kinds():
             if i is not None:
                 yield clients.cost.plugin(("clients", "groups", i, "cost"))
         yield NamedPlugin(MECHANISMS, market.mechanism, market.options, ("market",), "mechanism")
-        yield NamedPlugin(BEHAVIOURS, behaviour.kind, behaviour.options, ("clients", "behaviour"), "kind")
+        yield NamedPlugin(BEHAVIOURS, behaviour.kind, behaviour.options, shared, "kind")
+        yield from (own for own in self.clients.behaviours() if own.table != shared)
 
     def service(self, name: str) -> Service:
         """Return the service of that name; KeyError where there is none."""

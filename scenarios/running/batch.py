@@ -200,7 +200,8 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
 
 def _unaffordable(scenario: Scenario) -> Iterator[str]:
     """Yield that no service can ever buy a client."""
-    if not BEHAVIOURS.is_builtin(scenario.clients.behaviour.kind):  # what a plug-in's clients ask is up to it
+    # what a plug-in's clients ask is up to it
+    if not all(BEHAVIOURS.is_builtin(it.name) for it in scenario.clients.behaviours()):
         return
     budgets = [service.budget for service in scenario.services]
     budgets += [change.value for change in scenario.interventions if change.key.endswith(".budget")]

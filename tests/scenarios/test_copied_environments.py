@@ -35,6 +35,9 @@ ODD: dict[str, dict[str, Any]] = {
     "uniform price": {"market.mechanism": "uniform-price", "clients.cores": 1},
     "fair queue": {"market.mechanism": "fair-queue", "clients.cores": 1},
     "clients that learn what to ask": {"clients.behaviour": {"kind": "adaptive"}},
+    "clients that learn beside others": {
+        "clients.groups": [{"name": "learners", "count": 3, "behaviour": {"kind": "adaptive"}}]
+    },
     "secrets": {"market.bids": "own", "market.dqi": "rank", "clients.cost.noise": 0.2},
     "rivals that learn": {"services.fashion-mnist.policy": "ucb", "services.emnist.policy": "mahdrl"},
     "privileged rivals": {"services.fashion-mnist.policy": "oracle", "services.emnist.policy": "contribution"},

@@ -11,7 +11,6 @@ from textual.app import App, ComposeResult
 from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Select, Static
 
-from des.behaviour import TRUTHFUL
 from flmarket.core.files import replacing, replacing_text
 from scenarios.logs.columns import ALL_TABLES, tables_of
 from tui.screens.dialog import Box, Dialog
@@ -32,7 +31,7 @@ class ExportDialog(Dialog[Path]):
 
     def compose(self) -> ComposeResult:
         known = None if self._session is None else self._session.scenario
-        truthful = known is None or known.clients.behaviour.kind == TRUTHFUL
+        truthful = known is None or known.clients.truthful
         tables = () if self._session is None else tuple(tables_of(truthful=truthful))
         kinds = [(f"{table}.csv, all rounds so far", table) for table in tables]
         for shown, end in (("the screen", ""), (f"{self._called} alone", PART)):

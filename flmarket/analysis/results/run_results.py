@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from des.behaviour import TRUTHFUL
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
@@ -153,7 +152,7 @@ class RunResult:
     @property
     def truthful(self) -> bool:
         """Whether the clients are: they bid what the work costs them, and report what they have."""
-        return self.setting.scenario.clients.behaviour.kind == TRUTHFUL
+        return self.setting.scenario.clients.truthful
 
     def by_service(self, values: AnyArray) -> FloatArray:
         """Return [M] sums of a column of ``earnings``, or of one like it."""

@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 
 from des.allocation import tie_order_of
-from des.behaviour import BEHAVIOURS, TRUTHFUL, Behaviour, BehaviourError
+from des.behaviour import BEHAVIOURS, Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
 from des.log_records import Outcome
@@ -195,7 +195,7 @@ class Logs:
     def blocks(cls, run: RunDirectory, lines: int | None) -> Iterator["Logs"]:
         """Read logs in blocks of whole rounds, so many lines of a table at a time; all rules are to see each block."""
         scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
-        first, *others = tables_of(truthful=scenario.clients.behaviour.kind == TRUTHFUL)
+        first, *others = tables_of(truthful=scenario.clients.truthful)
         meta, places = run.meta(), {service.name: m for m, service in enumerate(scenario.services)}
 
         def placed(table: pd.DataFrame) -> pd.DataFrame:
@@ -294,7 +294,7 @@ class Logs:
     def behaviour(self) -> Behaviour | None:
         """The clients' behaviour; None if it is a plug-in that is not here, or has changed since."""
         try:
-            known = is_same(self.meta, f"{BEHAVIOURS.kind} {self.scenario.clients.behaviour.kind}")
+            known = all(is_same(self.meta, f"{BEHAVIOURS.kind} {it.name}") for it in self.scenario.clients.behaviours())
             return population_spec(self.scenario).behaviour if known else None
         except InputError:
             return None
@@ -407,8 +407,10 @@ class Logs:
         if "hashed" not in self.meta:
             yield "that scenario.toml is that of the run's hash, as an earlier version did not record what this is of"
         if self.behaviour is None:
-            kind = self.scenario.clients.behaviour.kind
-            yield f"data sizes, EMDs, DQI and bids, as behaviour {kind!r} is not here, or is another one: load its file"
+            kinds = {it.name for it in self.scenario.clients.behaviours()}
+            own = {kind for kind in kinds if not BEHAVIOURS.is_builtin(kind)}
+            named = " or ".join(f"behaviour {kind!r}" for kind in sorted(own or kinds))
+            yield f"data sizes, EMDs, DQI and bids, as {named} is not here, or is another one: load its file"
         if self.other_fits:
             yield f"DQI and accuracies against the fits of {', '.join(self.other_fits)}, as those here are others"
         exact = self.exact_accuracy.reshape(-1, len(self.places))

@@ -89,6 +89,12 @@ def test_groups_go_by_name_in_set_and_sweeps(grouped: str) -> None:
         ("[60, 80]", "[60, 4000]", "data_size", "servers.data_size: 4,000 images are more than the "),
         ("per_sample = 0.03", "per_emd = 100", "[[clients.groups]]", "servers: the cost of 60 images at EMD "),
         ("speed = [4]", "label_mix = { dirichlet = 1 }", "label_mix", "servers.label_mix: is possible only where "),
+        (
+            "speed = [4]",
+            'behaviour = { kind = "markpu" }',
+            "behaviour",
+            "servers.behaviour.kind: unknown behaviour 'ma",
+        ),
         ("speed = [4]", "cores = 3", "cores", "servers.cores: unknown key"),
     ],
 )
