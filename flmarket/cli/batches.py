@@ -26,7 +26,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.playable import unreadable_agents
 from scenarios.running.batch import BatchFailed, play_batch
 from scenarios.running.batch_run import Run
-from scenarios.running.planning import due, planned
+from scenarios.running.planning import plan_batch, split_by_completion
 from scenarios.running.processes import Process
 from scenarios.running.run_options import RunOptions
 
@@ -50,8 +50,8 @@ def print_runs(
     scenarios: Sequence[Scenario], policies: Sequence[str], seeds: Sequence[int], options: RunOptions
 ) -> None:
     """List the runs that would be played, and those that are complete."""
-    runs = planned(scenarios, policies, seeds, options, Shelf(), note)
-    todo, complete = due(runs, fresh=options.again)
+    runs = plan_batch(scenarios, policies, seeds, options, Shelf(), note)
+    todo, complete = split_by_completion(runs, fresh=options.again)
     console = stdout()
     skipped = {run.directory for run in complete}
     for run in runs:

@@ -22,7 +22,7 @@ from scenarios.logs.unlike_runs import mixed_arithmetic, skipped_versions
 from scenarios.playable import require_playable
 from scenarios.running.batch_run import Callback, Callbacks, Outcome, Run
 from scenarios.running.cluster import Cluster
-from scenarios.running.planning import due, planned
+from scenarios.running.planning import plan_batch, split_by_completion
 from scenarios.running.pool import Pool
 from scenarios.running.processes import Process
 from scenarios.running.progress import Tracker, Tracking, reporter
@@ -66,7 +66,7 @@ def play_batch(
     """Plan a batch, play it, and report its progress on stderr."""
     shelf = Shelf()
     told: list[str] = []
-    runs = planned(scenarios, policies, seeds, options, shelf, told.append)
+    runs = plan_batch(scenarios, policies, seeds, options, shelf, told.append)
     with ExitStack() as stack:
         observer = stack.enter_context(reporter(quiet=not progress, silent=not failures))
         different = {run.digest: run.scenario for run in runs}.values()
@@ -104,7 +104,7 @@ def run_all(
     first: Process | None = None,
 ) -> BatchResult:
     """Execute runs; skip those that are complete; continue after one that failed."""
-    todo, complete = due(runs, fresh=options.again)
+    todo, complete = split_by_completion(runs, fresh=options.again)
     # Before any run is played. Runs that differ in the seed alone create the same things.
     different = {(run.digest, run.policy): run.scenario for run in todo}.values()
     apart = options.jobs > 1 or options.decision_timeout is not None

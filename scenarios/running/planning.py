@@ -52,12 +52,12 @@ def expand(policies: Sequence[str], scenarios: Sequence[Scenario], shelf: Shelf)
 def _obstacles(scenario: Scenario, policy: str, shelf: Shelf) -> Iterator[str]:
     try:
         for point in points(with_policy(scenario, policy)):
-            yield from (it.message for it in obstacles(shelf, point.scenario))
+            yield from (obstacle.message for obstacle in obstacles(shelf, point.scenario))
     except PluginError as error:  # it cannot be loaded
         yield str(error)
 
 
-def planned(
+def plan_batch(
     scenarios: Sequence[Scenario],
     policies: Sequence[str],
     seeds: Iterable[int],
@@ -69,8 +69,8 @@ def planned(
     policies, left_out = expand(policies, scenarios, shelf)
     for text in left_out:
         note(text)
-    changed = [with_values(it, options.values) for it in scenarios]
-    runs = plan(changed, policies, seeds, expanded(options.out), shelf, note)
+    as_asked = [with_values(scenario, options.values) for scenario in scenarios]
+    runs = plan(as_asked, policies, seeds, expanded(options.out), shelf, note)
     if not runs[options.which]:
         raise InputError(f"part {options.part}: the batch has no more than {counted(len(runs), 'run')}")
     return runs[options.which]
@@ -93,15 +93,15 @@ def plan(
     runs: dict[Path, Run] = {}
     repeated: dict[str, None] = {}
     for scenario in scenarios:
-        seated = {it: points(with_policy(scenario, it)) for it in policies if it != AS_CONFIGURED}
+        points_with = {policy: points(with_policy(scenario, policy)) for policy in policies if policy != AS_CONFIGURED}
         for place_in_sweep, point in enumerate(points(scenario)):
             # The scenario's own policies count, those of --policy do not: runs to be compared share a directory.
             text = hashed(point.scenario, inputs_of(point.scenario, shelf))
             hash8 = digest_of(text)
             for policy in policies or (AS_CONFIGURED,):
                 chosen, label = point.scenario, AS_CONFIGURED
-                if policy in seated:
-                    chosen = seated[policy][place_in_sweep].scenario
+                if policy in points_with:
+                    chosen = points_with[policy][place_in_sweep].scenario
                     label = PolicyChoice.parse(policy).label_in(chosen)
                 inputs = inputs_of(chosen, shelf)
                 for seed in seeds:
@@ -148,8 +148,15 @@ def _seeds(seeds: Any) -> list[int]:
     return checked
 
 
-def due(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[Run]]:
-    """Return the runs that are to be played, and those that are complete. All directories are looked at first."""
+def split_by_completion(runs: Iterable[Run], *, fresh: Fresh = False) -> tuple[list[Run], list[Run]]:
+    """Return the runs that are to be played, and those that are complete, whose checkpoints are dropped.
+
+    Raises:
+        ChangedError: a complete run was played with another agent or plug-in, and ``fresh`` does not say to play it.
+        RunDirectoryError: a complete run is damaged, or is another one than its directory says.
+    """
+    # All directories are looked at before anything is played: a run that cannot be kept is known at once, not after the
+    # hours that those before it take.
     todo: list[Run] = []
     complete: list[Run] = []
     agents: dict[tuple[str, str], dict[str, str]] = {}  # they do not depend on the seed, and are files to be read

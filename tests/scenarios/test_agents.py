@@ -12,7 +12,7 @@ from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectoryError
 from scenarios.running.batch import run_all
 from scenarios.running.batch_run import AfterRound
-from scenarios.running.planning import due, plan
+from scenarios.running.planning import plan, split_by_completion
 from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 from support.observers import Observer
@@ -44,14 +44,14 @@ def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_
     runs = plan([parse(two_services)], ["mahdrl", "random"], [0], tmp_path / "runs", shelf)
     run_all(runs, shelf, Observer(), RunOptions(workers=0))
     results = [(run.directory.path / "offers.csv").read_bytes() for run in runs]
-    assert due(runs) == ([], runs)
+    assert split_by_completion(runs) == ([], runs)
 
     write_agent(agent, another=True)
     with pytest.raises(
         RunDirectoryError, match=r"mahdrl.seed-0000.meta\.json: belongs to a run with another learned agent"
     ):
         run_all(runs, shelf, Observer(), RunOptions(workers=0))
-    assert due(runs[1:]) == ([], runs[1:])  # the other policy's run has nothing to do with it
+    assert split_by_completion(runs[1:]) == ([], runs[1:])  # the other policy's run has nothing to do with it
     assert [(run.directory.path / "offers.csv").read_bytes() for run in runs] == results
 
     runs = plan([parse(two_services)], ["mahdrl", "random"], [0], tmp_path / "runs", shelf)
@@ -59,7 +59,7 @@ def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_
     new, same = ((run.directory.path / "offers.csv").read_bytes() for run in runs)
     assert new != results[0]
     assert same == results[1]
-    assert due(runs) == ([], runs)
+    assert split_by_completion(runs) == ([], runs)
 
 
 @pytest.mark.parametrize("policies", [[], ["mahdrl:{agent}"]], ids=["in the scenario", "--policy"])

@@ -35,7 +35,7 @@ from scenarios.running import worker
 from scenarios.running.batch import run_all
 from scenarios.running.batch_run import AfterRound
 from scenarios.running.cluster import fingerprint, play_there
-from scenarios.running.planning import due, plan
+from scenarios.running.planning import plan, split_by_completion
 from scenarios.running.run_options import RunOptions, TrainOptions
 from scenarios.running.runner import execute
 from scenarios.train import plan_training
@@ -232,18 +232,18 @@ def test_a_run_records_its_plugins_and_another_text_is_refused(
     spent, other = (json.loads((run.directory.path / META).read_text()) for run in runs)
     assert spent["plugins"] == {"policy big-spender": PluginFile.read(spender).record}
     assert other["plugins"] == {}
-    assert due(runs) == ([], runs)
+    assert split_by_completion(runs) == ([], runs)
     assert not rerun(runs[0].directory, shelf)
 
     load_plugin(write(SPENDER.replace("MARKUP", "1.0")))
     with pytest.raises(RunDirectoryError) as caught:
-        due(runs)
+        split_by_completion(runs)
     assert str(caught.value) == (
         f"{runs[0].directory.path / META}: belongs to a run with a different version of mine.py, which defines "
         "policy 'big-spender'; start over with the option fresh-changed, or choose another folder"
     )
-    assert due(runs, fresh="changed") == (runs[:1], runs[1:])
-    assert due(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
+    assert split_by_completion(runs, fresh="changed") == (runs[:1], runs[1:])
+    assert split_by_completion(runs[1:]) == ([], runs[1:])  # the one that does not use the file is as it was
     with pytest.raises(PluginError, match=r"was played with a different version of mine\.py, which defines policy"):
         rerun(runs[0].directory, shelf)
 
@@ -269,7 +269,7 @@ def test_an_edit_of_what_a_plugin_file_imports_is_another_version(
     runs = plan([parse(one_service)], ["big-spender"], [0], tmp_path / "runs", shelf)
     assert not run_all(runs, shelf, Observer(), RunOptions(workers=0)).failed
     helper.write_text("MARKUP = 1.0\n")
-    assert due(runs) == ([], runs)  # this process has loaded the old one
+    assert split_by_completion(runs) == ([], runs)  # this process has loaded the old one
     sent = packed(runs[0].scenario)
     POLICIES._registered.clear()  # as in another process
     monkeypatch.delitem(sys.modules, "helper")
@@ -277,8 +277,8 @@ def test_an_edit_of_what_a_plugin_file_imports_is_another_version(
         unpack(sent)
     load_plugin(spender)
     with pytest.raises(RunDirectoryError, match=r"a different version of mine\.py, which defines policy 'big-spender'"):
-        due(runs)
-    assert due(runs, fresh="changed") == (runs, [])
+        split_by_completion(runs)
+    assert split_by_completion(runs, fresh="changed") == (runs, [])
 
 
 def test_a_plugin_file_may_say_itself_where_what_it_imports_is(
@@ -294,12 +294,12 @@ def test_a_plugin_file_may_say_itself_where_what_it_imports_is(
     sent = packed(runs[0].scenario)
     POLICIES._registered.clear()  # as in another process
     unpack(sent)
-    assert due(runs) == ([], runs)
+    assert split_by_completion(runs) == ([], runs)
     helper.write_text("MARKUP = 1.0\n")
     POLICIES._registered.clear()
     monkeypatch.delitem(sys.modules, "shares")
     load_plugin(spender)
-    assert due(runs, fresh="changed") == (runs, [])
+    assert split_by_completion(runs, fresh="changed") == (runs, [])
 
 
 def test_an_edit_of_an_installed_package_is_another_version(
@@ -319,19 +319,19 @@ def test_an_edit_of_an_installed_package_is_another_version(
     unpack(sent)
     module = Path(sys.modules["acme"].__file__)
     module.write_text(text.replace("0.5", "1.0"))
-    assert due([run]) == ([], [run])  # this process has loaded the old one
+    assert split_by_completion([run]) == ([], [run])  # this process has loaded the old one
     _package_record.cache_clear()  # as in another process
     with pytest.raises(RunDirectoryError, match=r"a different version of acme 1\.5, which defines policy 'spender'"):
-        due([run])
+        split_by_completion([run])
     with pytest.raises(PluginError, match=r"acme 1\.5, which defines policy 'spender', differs from"):
         unpack(sent)
     module.write_text(text)
     _package_record.cache_clear()
-    assert due([run]) == ([], [run])
+    assert split_by_completion([run]) == ([], [run])
     (module.parent / "acme-1.5.dist-info" / "RECORD").write_text("acme/core.so,sha256=abc,10\n")
     _package_record.cache_clear()
     package_digest.cache_clear()
-    assert due([run], fresh="changed") == ([run], [])
+    assert split_by_completion([run], fresh="changed") == ([run], [])
     with pytest.raises(PluginError, match=r"was played with a different version of acme 1\.5, which defines"):
         rerun(run.directory, shelf)
 

@@ -19,7 +19,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
 from scenarios.running.batch_run import Run
-from scenarios.running.planning import due, plan
+from scenarios.running.planning import plan, split_by_completion
 from scenarios.running.runner import execute
 from support.runs import reseal
 from tui.state.feeds import DirectoryFeed
@@ -107,7 +107,7 @@ def attempt(random: Random, folder: Path) -> Iterator[str]:
             reseal(path)
         what = f"{name} {'resealed ' if sealed else ''}({content[:80]!r}..., {len(content)} bytes)"
         try:
-            if not sealed and due([run])[1]:
+            if not sealed and split_by_completion([run])[1]:
                 yield f"run would skip it as complete: {what}"
         except InputError as error:
             if str(path) not in str(error) or not str(error).isprintable():

@@ -28,7 +28,7 @@ from scenarios.plugin_files import require_same_plugins
 from scenarios.running.batch import play_batch
 from scenarios.running.batch_run import Run
 from scenarios.running.origin import begin_fork, last_known, original_of, require_same_rounds
-from scenarios.running.planning import due, plan
+from scenarios.running.planning import plan, split_by_completion
 from scenarios.running.run_options import PlayOptions, RunOptions
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def fork(
         raise InputError("two forks are the same; change something else in one of them")
     for run in runs:
         require_playable(run.scenario, shelf)
-    todo, _ = due(runs, fresh=options.fresh)
+    todo, _ = split_by_completion(runs, fresh=options.fresh)
     if options.fresh:
         for run in todo:
             with run.directory.locked():

@@ -17,7 +17,7 @@ from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running.batch_run import Run
-from scenarios.running.planning import due
+from scenarios.running.planning import split_by_completion
 from scenarios.running.runner import execute
 from support.runs import planned
 from tui.state.feeds import DirectoryFeed
@@ -58,7 +58,7 @@ IDS = ["deleted", "emptied", "cut"]
 
 def test_nothing_is_wrong_with_a_run_as_it_was_written(run: Run) -> None:
     assert run.directory.damage(digests=True) == []
-    assert due([run]) == ([], [run])
+    assert split_by_completion([run]) == ([], [run])
 
 
 @pytest.mark.parametrize("damage", [*DAMAGES, flip], ids=[*IDS, "flipped"])
@@ -66,10 +66,10 @@ def test_nothing_is_wrong_with_a_run_as_it_was_written(run: Run) -> None:
 def test_a_damaged_run_is_not_skipped_as_complete(run: Run, name: str, damage: Callable[[Path], None]) -> None:
     damage(run.directory.path / name)
     if (name, damage) == ("meta.json", Path.unlink):
-        assert due([run]) == ([run], [])  # an unfinished run, which is played
+        assert split_by_completion([run]) == ([run], [])  # an unfinished run, which is played
         return
     with pytest.raises(InputError, match=rf"{name}: .*remove its directory") as error:
-        due([run])
+        split_by_completion([run])
     assert str(run.directory.path / name) in str(error.value)
 
 
@@ -117,19 +117,19 @@ def test_a_change_of_meta_json_is_found(change: Callable[[dict[str, object]], di
     path = run.directory.path / "meta.json"
     path.write_text(json.dumps(change(json.loads(path.read_text())), indent=2) + "\n")
     with pytest.raises(RunDirectoryError, match=r"meta\.json: is damaged: checksum mismatch"):
-        due([run])
+        split_by_completion([run])
 
 
 def test_a_damaged_meta_json_does_not_keep_fresh_from_starting_over(run: Run) -> None:
     (run.directory.path / "meta.json").write_text("{")
     with pytest.raises(RunDirectoryError, match=r"meta\.json: is damaged"):
-        due([run])
-    assert due([run], fresh=True) == ([run], [])
+        split_by_completion([run])
+    assert split_by_completion([run], fresh=True) == ([run], [])
     execute(run, Shelf(), workers=0, fresh=True)
     assert run.directory.state is RunState.COMPLETE
 
 
 def test_checkpoints_that_a_last_moment_kill_left_behind_are_removed(run: Run) -> None:
     (run.directory.path / "checkpoint").mkdir()
-    assert due([run]) == ([], [run])
+    assert split_by_completion([run]) == ([], [run])
     assert not (run.directory.path / "checkpoint").exists()

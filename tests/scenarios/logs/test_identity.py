@@ -21,7 +21,7 @@ from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.identity import contradictions
 from scenarios.running.batch_run import Run
-from scenarios.running.planning import due, plan
+from scenarios.running.planning import plan, split_by_completion
 from scenarios.running.runner import execute
 from support.runs import reseal
 from support.tiers import slow
@@ -144,7 +144,7 @@ def test_runs_as_they_were_written_are_themselves(played: dict[str, Run]) -> Non
         assert [*contradictions(run.directory)] == []
         found = verify(run.directory)
         assert (found.problems, found.unchecked) == ([], [])
-        assert due([run]) == ([], [run])
+        assert split_by_completion([run]) == ([], [run])
 
 
 def found_by(look: Callable[[], object]) -> bool:
@@ -166,7 +166,7 @@ def test_an_edit_that_the_digests_were_made_to_fit_is_found(
     reseal(run.directory.path)
     assert found_by(lambda: verify(run.directory).problems), what
     if not what.startswith(("meta.json ('training'", "meta.json ('labels'", "meta.json ('fits'")):
-        assert found_by(lambda: not due([run])), what
+        assert found_by(lambda: not split_by_completion([run])), what
         assert found_by(lambda: not read([tmp_path])), what
 
 
@@ -188,7 +188,7 @@ def test_a_meta_json_that_lacks_a_value_or_has_another_is_one_sentence(played: d
         told: list[str] = []
         assert whole.directory in [it.directory for it in read([tmp_path], told.append)], place
         assert all(text.isprintable() and len(text) < 1_000 for text in told), place
-        for look in (lambda: verify(run.directory), lambda: due([run])):
+        for look in (lambda: verify(run.directory), lambda: split_by_completion([run])):
             found_by(look)
 
 
@@ -207,7 +207,7 @@ def test_a_pipe_in_place_of_a_file_is_one_sentence(name: str, played: dict[str, 
     os.mkfifo(run.directory.path / name)
     assert found_by(lambda: verify(run.directory).problems)
     with pytest.raises(InputError, match=name):
-        due([run])
+        split_by_completion([run])
     with pytest.raises(InputError, match=name):
         read([tmp_path])
 
@@ -249,4 +249,4 @@ def test_what_an_earlier_version_did_not_record_is_said(played: dict[str, Run], 
     cut(run, Random(0))  # noqa: S311
     reseal(run.directory.path)
     with pytest.raises(RunDirectoryError, match=r"scenario\.toml: rounds is not that of the run's hash"):
-        due([run])  # which knows what the hash is of
+        split_by_completion([run])  # which knows what the hash is of

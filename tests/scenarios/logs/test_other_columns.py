@@ -18,7 +18,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.logs.table import TableError
 from scenarios.logs.writing import Mark, TableWriter
 from scenarios.running.batch_run import Run
-from scenarios.running.planning import due
+from scenarios.running.planning import split_by_completion
 from scenarios.running.runner import execute
 from support.runs import planned, reseal
 from tui.state.feeds import DirectoryFeed
@@ -62,7 +62,7 @@ def resume(run: Run, _: Path) -> None:
         lambda run, folder: export([run.directory.path], folder / "all.csv", "offers"),
         lambda run, folder: read([run.directory.path])[0].income,
         lambda run, folder: Results([run.directory.path]).offers,
-        lambda run, folder: due([run]),  # `flmarket run` would skip it as complete
+        lambda run, folder: split_by_completion([run]),  # `flmarket run` would skip it as complete
         parquet,
         resume,
     ],
@@ -85,6 +85,6 @@ def test_replay_refuses_it(run: Run) -> None:
 
 
 def test_fresh_starts_it_over(run: Run) -> None:
-    assert due([run], fresh=True) == ([run], [])
+    assert split_by_completion([run], fresh=True) == ([run], [])
     execute(run, Shelf(), fresh=True)
     assert verify(RunDirectory(run.directory.path)).problems == []

@@ -11,7 +11,7 @@ from fl.training import fused
 from scenarios.build import Shelf
 from scenarios.loader import parse, points
 from scenarios.running.batch import notes
-from scenarios.running.planning import planned
+from scenarios.running.planning import plan_batch
 from scenarios.running.run_options import RunOptions
 from support.scenarios import SMALL
 
@@ -68,7 +68,7 @@ def test_a_data_set_that_no_point_of_a_sweep_uses_is_neither_noted_nor_loaded(tm
         return load_dataset(name)
 
     text = SMALL.replace('"digits"', '"mnist"') + '[sweep]\nservices.one.dataset = ["digits", "strokes"]\n'
-    runs = planned([parse(text)], [], [0], RunOptions(out=tmp_path), Shelf(images))
+    runs = plan_batch([parse(text)], [], [0], RunOptions(out=tmp_path), Shelf(images))
     said = notes([run.scenario for run in runs], Shelf(images))
     for name in ("digits", "strokes"):
         assert any(note.startswith(f"data set '{name}' is trained as its fits were measured") for note in said)

@@ -12,7 +12,7 @@ from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import parse
 from scenarios.running.batch import play_batch
-from scenarios.running.planning import planned
+from scenarios.running.planning import plan_batch
 from scenarios.running.run_options import RunOptions
 from support.shell import CLI, flmarket
 
@@ -22,16 +22,16 @@ SURROGATE = ["training.backend=surrogate", "training.local_epochs=2"]
 def test_parts_are_the_batch_and_do_not_depend_on_what_is_complete(one_service: str, tmp_path: Path) -> None:
     scenarios, shelf = [parse(one_service, overrides=SURROGATE)], Shelf()
     batch = (scenarios, ["random", "lcfa"], range(5))
-    whole = planned(*batch, RunOptions(out=tmp_path), shelf)
+    whole = plan_batch(*batch, RunOptions(out=tmp_path), shelf)
     for parts in (1, 3, 10):
         options = [RunOptions(out=tmp_path, part=f"{part}/{parts}") for part in range(1, parts + 1)]
-        found = [planned(*batch, one, shelf) for one in options]
+        found = [plan_batch(*batch, one, shelf) for one in options]
         assert sorted((run for part in found for run in part), key=whole.index) == whole
         assert max(map(len, found)) - min(map(len, found)) <= 1
-    before = planned(*batch, RunOptions(out=tmp_path, part="2/3"), shelf)
+    before = plan_batch(*batch, RunOptions(out=tmp_path, part="2/3"), shelf)
     played = play_batch(*batch, RunOptions(out=tmp_path, part="1/3"), progress=False)
     assert played.complete == whole[::3]
-    assert planned(*batch, RunOptions(out=tmp_path, part="2/3"), shelf) == before
+    assert plan_batch(*batch, RunOptions(out=tmp_path, part="2/3"), shelf) == before
 
 
 @pytest.mark.slow

@@ -13,17 +13,17 @@ from learning.policy import POLICIES
 from scenarios.build import Shelf
 from scenarios.loader import load, parse
 from scenarios.running.batch import notes
-from scenarios.running.planning import expand, planned
+from scenarios.running.planning import expand, plan_batch
 from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute
 
 
 def test_a_backend_and_rounds_take_the_place_of_the_scenarios(one_service: str, tmp_path: Path) -> None:
     options = RunOptions(out=tmp_path, backend="surrogate", rounds=2)
-    [run] = planned([load("quickstart")], [], [0], options, Shelf())
+    [run] = plan_batch([load("quickstart")], [], [0], options, Shelf())
     assert (run.scenario.training.backend, run.scenario.rounds) == ("surrogate", 2)
     with pytest.raises(InputError, match=r"training\.backend=none: must be 'real'"):
-        planned([parse(one_service)], [], [0], RunOptions(backend="none"), Shelf())
+        plan_batch([parse(one_service)], [], [0], RunOptions(backend="none"), Shelf())
 
 
 def test_options_are_applied_before_the_scenario_is_checked_which_is_done_once(
@@ -35,13 +35,13 @@ def test_options_are_applied_before_the_scenario_is_checked_which_is_done_once(
     monkeypatch.chdir(tmp_path)
     [scenario] = load_all(["late.toml"], [], {"rounds": 6, "training.backend": "surrogate"})
     assert scenario.rounds == 6
-    [run] = planned([scenario], [], [0], RunOptions(out=tmp_path, rounds=6, backend="surrogate"), Shelf())
+    [run] = plan_batch([scenario], [], [0], RunOptions(out=tmp_path, rounds=6, backend="surrogate"), Shelf())
     assert (run.scenario.rounds, run.scenario.training.backend) == (6, "surrogate")
     assert len(flmarket.run("late.toml", rounds=5, backend="surrogate", progress=False).runs) == 1
     with pytest.raises(InputError, match=r"late\.toml:\d+: services\.alpha\.arrival: must be at most the 4"):
         load_all(["late.toml"], [], {"rounds": 4})
     with pytest.raises(InputError, match=r"rounds=4: services\.alpha\.arrival: must be at most the 4 rounds, not 5"):
-        planned([scenario], [], [0], RunOptions(rounds=4), Shelf())
+        plan_batch([scenario], [], [0], RunOptions(rounds=4), Shelf())
 
 
 def test_a_run_that_is_named_twice_is_played_once_which_is_said(
@@ -51,11 +51,11 @@ def test_a_run_that_is_named_twice_is_played_once_which_is_said(
     once = parse(one_service)
     for scenarios in ([once, parse(one_service)], [twice], [once, twice]):
         said: list[str] = []
-        runs = planned(scenarios, [], [0, 0], RunOptions(out=tmp_path), Shelf(), said.append)
+        runs = plan_batch(scenarios, [], [0, 0], RunOptions(out=tmp_path), Shelf(), said.append)
         assert len(runs) == 1
         [note] = said
         assert note.startswith("named more than once, and played once: small ")
-    assert len(planned([once], [], [0, 0], RunOptions(out=tmp_path), Shelf(), said.append)) == len(said)
+    assert len(plan_batch([once], [], [0, 0], RunOptions(out=tmp_path), Shelf(), said.append)) == len(said)
     (tmp_path / "small.toml").write_text(one_service)
     monkeypatch.chdir(tmp_path)
     assert len(flmarket.run(["small.toml", "./small.toml"], rounds=1).runs) == 1
@@ -77,7 +77,7 @@ def test_a_trace_may_be_longer_than_a_shortened_run(
     (tmp_path / "trace.csv").write_text("\n".join(["client,from,to", *rows]) + "\n")
     monkeypatch.chdir(tmp_path)
     scenario = parse(one_service.replace("[clients]", '[clients]\navailability = "trace.csv"'))
-    [run] = planned([scenario], [], [0], RunOptions(out=tmp_path, rounds=2), Shelf())
+    [run] = plan_batch([scenario], [], [0], RunOptions(out=tmp_path, rounds=2), Shelf())
     execute(run, Shelf(), workers=0)
     assert run.directory.meta()["rounds"] == 2
 
@@ -86,7 +86,7 @@ def test_nothing_is_drawn_before_a_run_is_played(tmp_path: Path) -> None:
     """The command plans runs, and notes what is to be known of them; a worker plays them."""
     opened: list[str] = []
     shelf = Shelf(lambda name: opened.append(name) or load_dataset(name))  # type: ignore[func-returns-value]
-    [run] = planned([load("quickstart")], [], [0], RunOptions(out=tmp_path), shelf)
+    [run] = plan_batch([load("quickstart")], [], [0], RunOptions(out=tmp_path), shelf)
     notes([run.scenario], shelf)
     assert opened == ["digits"]  # which scikit-learn has
 

@@ -17,7 +17,7 @@ from scenarios.logs.directory import RunDirectoryError
 from scenarios.logs.run_state import RunState
 from scenarios.running import processes
 from scenarios.running.batch import run_all
-from scenarios.running.planning import due, plan
+from scenarios.running.planning import plan, split_by_completion
 from scenarios.running.run_options import RunOptions
 from support.observers import Observer
 from support.terminal import PATIENCE, wait_for
@@ -128,10 +128,10 @@ def test_a_foreign_directory_stops_a_batch_before_anything_runs(text: str, tmp_p
 def test_a_complete_run_of_another_seed_is_refused(text: str, tmp_path: Path, shelf: Shelf) -> None:
     runs = plan([parse(text, overrides=["sweep.clients.cores=[1]"])], [], [0, 1], tmp_path, shelf)
     run_all(runs[:1], shelf, Observer(), RunOptions(workers=0))
-    assert due(runs) == (runs[1:], runs[:1])
+    assert split_by_completion(runs) == (runs[1:], runs[:1])
     runs[0].directory.path.rename(runs[1].directory.path)
     with pytest.raises(RunDirectoryError, match="belongs to a run with seed 0, not 1"):
-        due(runs)
+        split_by_completion(runs)
 
 
 @pytest.mark.slow  # tests/scenarios/running/test_fanout.py interrupts processes in the fast tier
