@@ -34,7 +34,7 @@ from scenarios.plugin_files import unpack
 from scenarios.running.batch_run import Callback, Outcome, Run
 from scenarios.running.run_options import RunOptions
 from scenarios.running.runner import execute, message_of
-from scenarios.running.worker import order, unpickled
+from scenarios.running.worker import play_message, unpickled
 
 RETRIES = 3  # times that a run is started over because its machine was lost
 WRITERS = 8  # runs whose files are written at the same time
@@ -114,7 +114,7 @@ def _shelf() -> Shelf:
 
 
 def play_there(
-    # JSON: the worker's ``order``, and the ``fingerprint`` of the flmarket where the batch was planned
+    # JSON: the worker's ``play_message``, and the ``fingerprint`` of the flmarket where the batch was planned
     asked: str,
 ) -> Returned:
     """Play a run on the machine that this is called on, and return its files."""
@@ -224,7 +224,7 @@ class Cluster:
             raise RunError(returned["error"])
 
     def _asked(self, run: Run) -> str:
-        return json.dumps(order(run, workers=self._cpus, fresh=False) | {"fingerprint": fingerprint()})
+        return json.dumps(play_message(run, workers=self._cpus, fresh=False) | {"fingerprint": fingerprint()})
 
     def _places(self) -> int:
         return max(1, int(self._ray.cluster_resources().get("CPU", 1) // self._cpus))

@@ -21,7 +21,7 @@ from scenarios.logs.reading import LogError, RunReader
 from scenarios.running.batch_run import Callback, Outcome, Run
 from scenarios.running.processes import Process, Processes
 from scenarios.running.run_options import RunOptions
-from scenarios.running.worker import order, pickled, trial, unpickled
+from scenarios.running.worker import pickled, play_message, try_message, unpickled
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -72,7 +72,7 @@ class Pool(Processes[_Playing | None]):
     def require_playable(self, scenarios: Iterable[Scenario], callback: Callback) -> None:
         """Try in a worker what ``scenarios.playable.require_playable`` tries; it may end that process alone."""
         for scenario in scenarios:
-            process = self.start(None, "try", **trial(scenario, self._options.decision_timeout))
+            process = self.start(None, "try", **try_message(scenario, self._options.decision_timeout))
             while process in self.busy:
                 match self.next():
                     case (_, None):
@@ -128,7 +128,9 @@ class Pool(Processes[_Playing | None]):
 
     def _start(self, run: Run) -> None:
         options = self._options
-        asked = order(run, workers=options.threads, fresh=options.again, decision_timeout=options.decision_timeout)
+        asked = play_message(
+            run, workers=options.threads, fresh=options.again, decision_timeout=options.decision_timeout
+        )
         self.start(_Playing(run), "play", **asked)
 
 

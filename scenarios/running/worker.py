@@ -3,8 +3,8 @@
 It is asked by lines of JSON on its standard input, each with what to ``do``:
 
     prepare    load data sets early; not answered
-    try        check whether what a scenario (pickled) names can be created; see ``trial``
-    play       play a run (pickled) of a batch; see ``order``
+    try        check whether what a scenario (pickled) names can be created; see ``try_message``
+    play       play a run (pickled) of a batch; see ``play_message``
     watch      play a run for a screen; see ``steering.Start``
     call       call a function with an item, both pickled; the ``end`` has what it returns
 
@@ -62,8 +62,8 @@ PATIENCE = 30.0  # seconds after which plug-in code that has not returned is rep
 _TICK = 1.0  # seconds between two looks at where the main thread is
 
 
-def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | None = None) -> Message:
-    """Return what asks for a run; ``pickled`` says who reads it."""
+def play_message(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | None = None) -> Message:
+    """Return the content of a message ``play``; ``pickled`` says who reads it."""
     directory = RunDirectory(run.directory.path.absolute())  # a policy may change the current one
     return {
         "run": pickled(replace(run, directory=directory)),
@@ -74,8 +74,8 @@ def order(run: Run, *, workers: int, fresh: Fresh, decision_timeout: float | Non
     }
 
 
-def trial(scenario: Scenario, decision_timeout: float | None) -> Message:
-    """Return what asks whether a scenario can be played."""
+def try_message(scenario: Scenario, decision_timeout: float | None) -> Message:
+    """Return the content of a message ``try``."""
     return {"scenario": pickled(scenario), "timeout": decision_timeout, "plugins": packed(scenario)}
 
 
@@ -164,13 +164,14 @@ def report_slow(report: Callable[[str], None]) -> None:
     while True:
         time.sleep(_TICK)
         stack = list(traceback.walk_stack(sys._current_frames().get(main)))
-        own = [(frame, line) for frame, line in stack if is_own(frame.f_code.co_filename)]
-        if not own or own[-1][0] is not entered:
-            entered, since, reported = own[-1][0] if own else None, time.monotonic(), False
+        plugin_calls = [(frame, line) for frame, line in stack if is_own(frame.f_code.co_filename)]
+        outermost = plugin_calls[-1][0] if plugin_calls else None
+        if outermost is None or outermost is not entered:
+            entered, since, reported = outermost, time.monotonic(), False
         elif not reported and time.monotonic() - since > PATIENCE:
             reported = True
-            frame, line = own[0]
-            where = f"{frame.f_code.co_filename}:{line}, in {called(frame)},"
+            innermost, line = plugin_calls[0]
+            where = f"{innermost.f_code.co_filename}:{line}, in {called(innermost)},"
             report(f"{where} has not returned for {PATIENCE:g} s")
 
 
@@ -189,7 +190,7 @@ class Worker(Callback):
         os.dup2(2, 1)
         faulthandler.enable()  # the log of a run that crashes says where
         self._lock = threading.Lock()
-        self._orders: queue.SimpleQueue[Message] = queue.SimpleQueue()
+        self._messages: queue.SimpleQueue[Message] = queue.SimpleQueue()
         self._control: Control | None = None  # of a run that is watched
         self._shelf = Shelf(self._load)
 
@@ -200,7 +201,7 @@ class Worker(Callback):
         threading.Thread(target=report_slow, args=[self._report_slow], daemon=True).start()
         do = {"prepare": self._prepare, "try": self._try, "play": self._play, "watch": self._watch, "call": self._call}
         while True:
-            asked = self._orders.get()
+            asked = self._messages.get()
             os.chdir(home)  # where the files that scenarios name are
             do[asked.pop("do")](asked)
 
@@ -310,7 +311,7 @@ class Worker(Callback):
                 continue
             if asked["do"] == "watch":  # now: commands may follow at once
                 self._control = Control(paused=asked["paused"], speed=asked["speed"], hurry=asked["hurry"])
-            self._orders.put(asked)
+            self._messages.put(asked)
         if self._control is not None:  # a round may take minutes: it gets a moment, no more
             self._control.command("quit")
             time.sleep(GRACE)

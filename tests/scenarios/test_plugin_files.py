@@ -214,7 +214,7 @@ def test_a_plugin_travels_to_other_processes_and_machines(
     result = run_all(there, shelf, observer := Observer(), RunOptions(jobs=2, workers=0))
     assert not result.failed, observer.notified
     assert files_of(tmp_path / "here") == files_of(tmp_path / "there")
-    asked = json.dumps(worker.order(here[0], workers=0, fresh=False) | {"fingerprint": fingerprint()})
+    asked = json.dumps(worker.play_message(here[0], workers=0, fresh=False) | {"fingerprint": fingerprint()})
     POLICIES._registered.clear()  # as on another machine
     returned = play_there(asked)
     assert returned["error"] is None

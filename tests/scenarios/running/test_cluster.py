@@ -23,7 +23,7 @@ from scenarios.running.batch_run import Run
 from scenarios.running.cluster import Cluster, fingerprint, play_there
 from scenarios.running.planning import plan
 from scenarios.running.run_options import RunOptions
-from scenarios.running.worker import order
+from scenarios.running.worker import play_message
 from support.observers import Observer
 
 ray = pytest.importorskip("ray", reason="Ray is not installed (pip install 'flmarket[ray]')")
@@ -123,7 +123,7 @@ def test_started_inside_a_source_checkout_workers_run_the_commands_own_code(
 def test_a_worker_with_another_flmarket_refuses(one_service: str, tmp_path: Path) -> None:
     """The driver sends its fingerprint; nothing is played where it differs."""
     [run] = plan([parse(one_service)], [], [0], tmp_path, Shelf())
-    asked = order(run, workers=0, fresh=False)
+    asked = play_message(run, workers=0, fresh=False)
     returned = play_there(json.dumps(asked | {"fingerprint": fingerprint() | {"version": "0.0.1"}}))
     assert returned["refused"]
     assert returned["files"] == {}
