@@ -3,7 +3,8 @@
 The prices, lengths and outcomes of jobs are certain from the awards on.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from typing import Any
@@ -15,14 +16,24 @@ from des.clients.population import Population
 from des.clock import Microseconds, TrainingTimes, departure
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome
-from des.mechanism import MECHANISMS, Book, Clearing, ClearingError, Mechanism, clearing_of
+from des.mechanism import (
+    MECHANISMS,
+    Book,
+    Clearing,
+    ClearingError,
+    Deliveries,
+    Mechanism,
+    RoundView,
+    clearing_of,
+    settlement_of,
+)
 from des.observation import Offer
 from des.offer_checks import check_offer
 from des.round_state import Round
 from des.schedule import Rules
 from des.timeline import Durations, Job
 from fl.arithmetic.draws import draw_key
-from fl.arrays import IntArray
+from fl.arrays import IntArray, read_only
 from fl.training.jobs import TrainingJob
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import method, plugin_state
@@ -122,12 +133,12 @@ class Platform:
         arrays = services, clients, payments, current.world.bid[places], current.asks.least[places], budgets
         for array in arrays:
             array.setflags(write=False)  # cheaper than the views that a book takes of others
-        return Book(*arrays, current.conditions.cores, tie_order)
+        return Book(*arrays, current.conditions.cores, tie_order, partial(round_view, current))
 
     def award(self, current: Round) -> None:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
         book = current.book = self.book(current)
-        clearing = self._clearing(current, book)
+        clearing = current.clearing = self._clearing(current, book)
         won = (clearing.core != NO_CORE).nonzero()[0]
         places = services, clients = book.services[won], book.clients[won]
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
@@ -139,8 +150,7 @@ class Platform:
         names, upload = [spec.name for spec in current.services], self._upload
         stay, record = not np.count_nonzero(self._population.departure_rate), current.journal.record
         arrays = (won, *places, book.payments[won], clearing.core[won], clearing.price[won], samples, compute)
-        columns = [array.tolist() for array in arrays]  # what was checked is what is paid, whatever ``close`` does
-        self.mechanism.close(book, clearing)
+        columns = [array.tolist() for array in arrays]
         for at, m, client, payment, core, price, images, training in zip(*columns, strict=True):
             limit = self._patience if stay else self._limit(current.number, client, training + upload)
             outcome = Outcome.SERVED if training + upload <= limit else Outcome.DROPPED
@@ -148,6 +158,20 @@ class Platform:
             record(Kind.AWARD, names[m], client, core, payment)
         rest = iter(jobs)
         current.jobs = {m: list(islice(rest, len(offer.clients))) for m, offer in current.offers.items()}
+
+    def settle(self, current: Round, m: int, accuracy: float) -> None:
+        """Set the prices of a service's jobs now that they are done, if the mechanism does that."""
+        if self.mechanism.settles and current.book and current.clearing and any(current.jobs.get(m, ())):
+            deliveries = _deliveries(current, m, accuracy)
+            prices = settlement_of(self.mechanism, current.book, current.clearing, deliveries, current.number)
+            for job, price in zip((job for job in current.jobs[m] if job), prices, strict=True):
+                job.price = price
+
+    def close(self, current: Round, accuracies: Sequence[float]) -> None:
+        """Let the mechanism learn from a round that is over."""
+        if type(self.mechanism).close is not Mechanism.close and current.book and current.clearing:
+            came = tuple(_deliveries(current, m, accuracies[m]) for m, jobs in current.jobs.items() if any(jobs))
+            self.mechanism.close(replace(current.book, deliveries=came), current.clearing)
 
     def _clearing(self, current: Round, book: Book) -> Clearing:
         """Return how a round is cleared. Nobody serves an offer refused in an earlier step: its money is free."""
@@ -168,6 +192,26 @@ class Platform:
         if part is None:
             return self._patience
         return min(self._patience, int(departure(part, whole)))
+
+
+def round_view(current: Round) -> RoundView:
+    """Return what a mechanism sees of a round."""
+    world, services = current.world, current.services
+    target = np.array([spec.target_accuracy for spec in services])
+    seen = world.data_size, world.emd, world.seen
+    return RoundView(current.number, current.rounds, *seen, read_only(np.array(current.before)), read_only(target))
+
+
+def _deliveries(current: Round, m: int, accuracy: float) -> Deliveries:
+    """Return what came of a service's offers that were taken, given its accuracy now."""
+    first = 0
+    for other, jobs in current.jobs.items():
+        if other == m:
+            break
+        first += len(jobs)
+    places = np.array([first + at for at, job in enumerate(current.jobs[m]) if job], dtype=np.int64)
+    arrived = np.array([job.outcome is Outcome.SERVED for job in current.jobs[m] if job], dtype=np.bool_)
+    return Deliveries(m, read_only(places), read_only(arrived), current.before[m], round(accuracy, 6))
 
 
 def training_jobs(current: Round) -> list[TrainingJob]:

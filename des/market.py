@@ -275,7 +275,17 @@ class Market:
         asks = asks_of(self.mechanism, world.bid, world.data_size, number)
         journal.record(Kind.REFRESH)
         self._current = Round(
-            number, self.now, self.services, active, self._conditions, world, asks, journal, offering=active
+            number,
+            self.rounds,
+            self.now,
+            self.services,
+            active,
+            self._conditions,
+            world,
+            asks,
+            tuple([round(state.accuracy, 6) if self.round else 0.0 for state in self.states]),
+            journal,
+            offering=active,
         )
         return self._current
 
@@ -309,6 +319,7 @@ class Market:
             journal.record(Kind.AGGREGATE, name, amount=sum([job.samples for job in served]))
             state.accuracy, state.test_accuracy = outcome.accuracy, outcome.reported
             journal.record(Kind.EVALUATE, name, amount=state.accuracy)
+        self._platform.settle(current, m, state.accuracy)
         for job in served:
             self.ledger.pay(name, job.client, job.price)
             journal.record(Kind.PAY, name, job.client, amount=job.price)
@@ -319,6 +330,7 @@ class Market:
     def _end(self, current: Round) -> RoundReport:
         """Close the books of a round, let clients learn from it, and report it."""
         self.ledger.check()
+        self._platform.close(current, [state.accuracy for state in self.states])
         self.round, clients = current.number, self._population
         report = round_report(current, self.states, end=self.now, last=self.finished, truthful=clients.truthful)
         clients.close(self.round, ((offer.service, offer.client, offer.paid) for offer in report.offers), self._names)

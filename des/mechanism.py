@@ -1,8 +1,8 @@
 """Payment mechanisms: which offers win a core, and what each winner pays; the one seam for them.
 
 In a round a mechanism may first name the prices that services have to pay at least (``ask``); it clears the offers
-(``clear``), maybe several times, because services that were refused may offer again (``steps``); and it may learn from
-what came of it (``close``), for the prices of the next round.
+(``clear``), maybe several times, because services that were refused may offer again (``steps``); it may set prices anew
+once a service has its updates (``settle``); and it may learn from what came of it all (``close``), for the next round.
 """
 
 from abc import ABC, abstractmethod
@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from des.allocation import NO_CORE, allocate
-from des.money import MicroArray, text
+from des.money import Micro, MicroArray, text
 from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import method
@@ -36,6 +36,57 @@ class Asks:
 
 
 @dataclass(frozen=True, slots=True)
+class RoundView:
+    """A round as the platform sees it, besides its offers. Arrays are read-only.
+
+    Attributes:
+        number: n, from 1.
+        rounds: N.
+        data_size: [M, C] D as clients report it, images.
+        emd: [M, C] EMD as clients report it.
+        dqi: [M, C] what services see as DQI (eq. 6).
+        accuracy: [M] each service's accuracy after the last round, six decimals as in the logs; 0 in the first one.
+        target: [M] the accuracy at which it leaves.
+    """
+
+    number: int
+    rounds: int
+    data_size: IntArray
+    emd: FloatArray
+    dqi: FloatArray
+    accuracy: FloatArray
+    target: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Deliveries:
+    """What came of the offers of one service that were taken. Arrays are read-only.
+
+    Attributes:
+        service: its index.
+        offers: [taken] their places in the book, ascending.
+        delivered: [taken] whether the update arrived; if not, the client left, or was too late.
+        before, after: the service's accuracy after the last round, 0 in the first one, and after this one, both
+            with six decimals as in the logs.
+    """
+
+    service: int
+    offers: IntArray
+    delivered: BoolArray
+    before: float
+    after: float
+
+
+def no_round() -> RoundView:
+    """Stand in for the round of a book that belongs to none.
+
+    Raises:
+        LookupError: always.
+    """
+    raise LookupError("this book is of no market's round, so book.round says nothing")
+
+
+@dataclass(frozen=True, slots=True)
 class Book:
     """All offers of a round, one entry for each. They keep constraints (4) and (5). Money is in micro-units.
 
@@ -52,6 +103,8 @@ class Book:
         tie_order: returns, for a client or an array of clients [...], a random number for each service [..., M]. Of
             equal payments, that of the service with the lower number goes first. The numbers are drawn when it is
             called.
+        view: returns ``round``; made when it is called.
+        deliveries: what came of the offers, service by service, where ``close`` is asked; empty before.
     """
 
     services: IntArray
@@ -62,6 +115,13 @@ class Book:
     budgets: MicroArray
     cores: int
     tie_order: Callable[[int | IntArray], FloatArray]
+    view: Callable[[], RoundView] = no_round
+    deliveries: tuple[Deliveries, ...] = ()
+
+    @property
+    def round(self) -> RoundView:
+        """The round that the offers were made in."""
+        return self.view()
 
     def __post_init__(self) -> None:
         """Keep read-only views; the caller's own arrays stay as they are."""
@@ -99,11 +159,15 @@ class Mechanism(ABC):
     largest: ClassVar[int | None] = None
     """The most pairs of a service and a client that a market may have for the mechanism to clear it; None for any."""
 
+    below_bid: ClassVar[bool] = False
+    """Whether ``settle`` may pay a client that has delivered less than its bid: ex-post pay, without eq. (5)."""
+
     by_client: ClassVar[bool] = False
     """Whether each client's clearing follows from the offers to it alone.
 
-    Such a mechanism has no options, asks for the bids, remembers nothing and reads no budgets; many markets can then be
-    cleared in one call, with their clients numbered through. Each class says so for itself: it is not inherited.
+    Such a mechanism has no options, asks for the bids, remembers nothing, settles nothing and reads neither budgets nor
+    the round; many markets can then be cleared in one call, with their clients numbered through. Each class says so for
+    itself: it is not inherited.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -125,8 +189,24 @@ class Mechanism(ABC):
         """
         return Asks(bids)
 
+    def settle(self, book: Book, clearing: Clearing, deliveries: Deliveries) -> MicroArray:
+        """Return what a service pays now that it has its updates and has evaluated its model; by default the prices.
+
+        Called once for each service of which offers were taken, at the time when its last client is done.
+
+        Returns:
+            [taken] what it pays for each of its offers that were taken, micro-units: at least the bid, unless
+            ``below_bid``, at most the payment offered, and in all at most the budget. Who did not deliver is not paid.
+        """
+        return clearing.price[deliveries.offers]
+
+    @property
+    def settles(self) -> bool:
+        """Whether prices are set when updates are there, not before."""
+        return type(self).settle is not Mechanism.settle
+
     def close(self, book: Book, clearing: Clearing) -> None:  # noqa: B027 - most mechanisms learn nothing
-        """Take note of how a round was cleared, for the prices of the next one. Called once in each round."""
+        """Take note of what came of a round, for the next one: ``book.deliveries`` has it. Called once in each."""
 
     def state(self) -> Mapping[str, Any]:
         """Return what ``close`` has noted as plain data, from which a run resumes; by default nothing."""
@@ -247,6 +327,31 @@ def clearing_of(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
         if amount > budget:
             raise refuse(f": service {m} would pay {text(int(amount))}, over its budget of {text(budget)} (eq. 4)")
     return Clearing(core, price)
+
+
+def settlement_of(
+    mechanism: Mechanism, book: Book, clearing: Clearing, deliveries: Deliveries, round_: int
+) -> list[Micro]:
+    """Return what a service pays for each of its offers that were taken; 0 where nothing was delivered.
+
+    Raises:
+        ClearingError: a price is below the bid, above the offer, or all together are over the budget.
+    """
+    refuse = partial(_refusal, mechanism, "settle", round_)
+    prices = mechanism.settle(book, clearing, deliveries)
+    prices = np.where(deliveries.delivered, _whole_numbers(prices, deliveries.offers.shape, "prices", refuse), 0)
+    least = np.zeros_like(prices) if mechanism.below_bid else book.bids[deliveries.offers]
+    most = book.payments[deliveries.offers]
+    for at in np.flatnonzero(deliveries.delivered & ((prices < least) | (prices > most))).tolist():
+        place, price = int(deliveries.offers[at]), int(prices[at])
+        problem = f"below {text(int(least[at]))}" if price < least[at] else f"above the offer of {text(int(most[at]))}"
+        raise refuse(f", client {int(book.clients[place])}: the price {text(price)} is {problem}")
+    budget = int(book.budgets[deliveries.service])
+    if prices.sum() > budget:
+        over = f"would pay {text(int(prices.sum()))}, over its budget of {text(budget)} (eq. 4)"
+        raise refuse(f": service {deliveries.service} {over}")
+    amounts: list[Micro] = prices.tolist()
+    return amounts
 
 
 def _refusal(mechanism: Mechanism, name: str, round_: int, problem: str) -> ClearingError:

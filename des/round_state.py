@@ -10,7 +10,7 @@ import numpy as np
 from des.clients.population import Qualities
 from des.clock import Microseconds
 from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
-from des.mechanism import Asks, Book
+from des.mechanism import Asks, Book, Clearing
 from des.offer_checks import CheckedOffer
 from des.reward import reward
 from des.schedule import Conditions
@@ -25,15 +25,18 @@ class Round:
     """A round while it runs. Services are identified by their index."""
 
     number: int  # n, from 1
+    rounds: int  # N
     start: Microseconds  # simulated time of the data refresh
     services: tuple[ServiceSpec, ...]  # all of them, with the budgets of this round
     active: tuple[int, ...]  # those that take part
     conditions: Conditions  # the conditions of the round
     world: Qualities  # the clients' data and bids
     asks: Asks  # what services have to pay at least
+    before: tuple[float, ...]  # each service's accuracy after the last round, six decimals; 0 in the first one
     journal: Journal  # what has happened so far
     offers: dict[int, CheckedOffer] = field(default_factory=dict)  # the offer of each service that takes part
     book: Book | None = None  # all offers, once cores are allocated
+    clearing: Clearing | None = None  # what the mechanism decided on them
     step: int = 0  # how many times services have offered
     offering: tuple[int, ...] = ()  # the services that may offer now
     # the clients that have refused each service, if it may offer again

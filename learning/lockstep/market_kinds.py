@@ -108,6 +108,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
     mechanism, behaviour = type(market.mechanism), type(spec.behaviour)
     for refused, why in (
         (not mechanism.by_client, f"does not clear client by client (mechanism {mechanism.__name__})"),
+        (market.mechanism.settles, f"sets prices after delivery (mechanism {mechanism.__name__})"),
         (
             any(change.rules is not None for change in market.schedule.changes),
             "changes its mechanism in the middle of the run",

@@ -444,6 +444,13 @@ class Logs:
             jobs += held.jobs(name, self.places[name], [client for client, _ in pairs], claimed)
         return jobs
 
+    def accuracies_after(self, number: int) -> FloatArray:
+        """Return [M] the accuracies in rounds.csv after a round; 0 before the first one, of which it says nothing."""
+        if not number:
+            return np.zeros(len(self.places))
+        accuracy: FloatArray = self.all_rounds["accuracy"].reshape(-1, len(self.places))[number - 1]
+        return accuracy
+
     def conditions(self, number: int) -> RoundConditions:
         """Return what a round is played under, after the interventions and the spending up to it."""
         return self._conditions[number - self.numbers.start]

@@ -5,16 +5,30 @@ mechanism does what its page says is for its own tests and for ``flmarket certif
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pandas as pd
 
 from des.allocation import NO_CORE, allocate
+from des.clients.population import Qualities
 from des.log_records import Kind, Outcome
-from des.mechanism import DEFAULT, MECHANISMS, Asks, Book, ClearingError, Mechanism, asks_of, clearing_of
+from des.mechanism import (
+    DEFAULT,
+    MECHANISMS,
+    Asks,
+    Book,
+    ClearingError,
+    Deliveries,
+    Mechanism,
+    RoundView,
+    asks_of,
+    clearing_of,
+    settlement_of,
+)
 from des.money import text as money
-from fl.arrays import AnyArray, BoolArray, IntArray
+from fl.arrays import AnyArray, BoolArray, IntArray, read_only
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
 from flmarket.core.errors import InputError
@@ -60,7 +74,8 @@ def payments(logs: Logs) -> Iterator[Finding]:
     yield from offers.wrong(payment < bid, "the payment {payment} is below the bid {bid} (eq. 5)")
     served = offers["outcome"] == Outcome.SERVED
     yield from offers.wrong(np.isnan(paid) == served, "was {outcome}, but was paid {paid}")
-    yield from offers.wrong(paid < bid, "was paid {paid}, below its bid {bid} (eq. 5)")
+    ex_post = logs.by_round(offers, lambda now: pays_below_bids(now.scenario.market.mechanism))
+    yield from offers.wrong((paid < bid) & ~ex_post, "was paid {paid}, below its bid {bid} (eq. 5)")
     other = (paid > payment) | (logs.by_round(offers, lambda now: now.paper) & (paid < payment))
     yield from offers.wrong(other, "was paid {paid}, but the payment offered is {payment}")
 
@@ -113,7 +128,7 @@ def clearing(logs: Logs) -> Iterator[Finding]:
         try:
             with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
                 asks = asks_of(mechanism, world.bid, world.data_size, number)
-                yield from _differences(logs, mechanism, number, asks)
+                yield from _differences(logs, mechanism, number, asks, world)
         except ClearingError as error:
             yield Finding(f"round {number}: cannot be cleared again: {error}")
             mechanism = None  # until there is another one
@@ -124,6 +139,14 @@ def not_cleared(scenario: Scenario) -> list[str]:
     """Return in words the mechanisms whose rounds cannot be cleared again, as they are not here."""
     used = [it for it in mechanisms_over_time(scenario) if it.mechanism != DEFAULT and _created(it) is None]
     return [f"who is served and paid what, as mechanism {it.mechanism!r} is unknown: load its file" for it in used]
+
+
+def pays_below_bids(mechanism: str) -> bool:
+    """Return whether a mechanism may pay who delivered less than the bid; False if it is not here."""
+    try:
+        return MECHANISMS.load(mechanism).below_bid
+    except InputError:
+        return False
 
 
 def _created(rules: Market) -> Mechanism | None:
@@ -137,29 +160,36 @@ def _created(rules: Market) -> Mechanism | None:
         return None
 
 
-def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Iterator[Finding]:
+def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Qualities) -> Iterator[Finding]:
     offers = logs.rows["offers"].where(logs.span_of(number))
-    book = _book(logs, number, asks, offers)
+    book = _book(logs, number, asks, offers, world)
     if asks.willing is not None:
         unwilling = ~asks.willing[book.services, book.clients]
         yield from offers.wrong(unwilling, "the client does not serve at the price asked for")
     too_low = book.payments < book.asks
     yield from offers.wrong(too_low, "the payment {payment} is below what the platform asks")
     if mechanism.steps > 1:
-        yield from _stepped(logs, mechanism, number, asks)
+        yield from _stepped(logs, mechanism, number, asks, world)
     cleared = clearing_of(mechanism, book, number)
-    mechanism.close(book, cleared)
     won, served = cleared.core != NO_CORE, offers["outcome"] == Outcome.SERVED
+    before, after = (logs.accuracies_after(last).tolist() for last in (number - 1, number))
+    prices, deliveries = cleared.price.copy(), []
+    for m in np.unique(book.services[won]).tolist():
+        taken = np.flatnonzero(won & (book.services == m))
+        deliveries.append(Deliveries(m, taken, read_only(served[taken]), before[m], after[m]))
+        if mechanism.settles:
+            prices[taken] = settlement_of(mechanism, book, cleared, deliveries[-1], number)
+    mechanism.close(replace(book, deliveries=tuple(deliveries)), cleared)
     wanted = {
         "core": np.where(won, cleared.core, np.nan),
-        "paid": np.where(served & won, cleared.price, offers["paid"]),
+        "paid": np.where(served & won, prices, offers["paid"]),
     }
     yield from offers.differing(wanted, "the mechanism gives it")
     other = won == (offers["outcome"] == Outcome.OUTBID)
     yield from offers.wrong(other, "is {outcome}, but the mechanism says otherwise")
 
 
-def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Iterator[Finding]:
+def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Qualities) -> Iterator[Finding]:
     """Yield what is wrong with the steps of a round: who offers again, and whether it has the money."""
     budgets, events = logs.conditions(number).budgets, logs.rows["events"]
     offers = logs.rows["offers"].where(logs.span_of(number))
@@ -190,7 +220,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
                 yield Finding(f"round {number}: step {step}: {what}")
                 return
         so_far = np.array([at for name in logs.places for at in offered[name]], dtype=np.int64)
-        book = _book(logs, number, asks, offers.where(so_far))
+        book = _book(logs, number, asks, offers.where(so_far), world)
         refused = so_far[clearing_of(mechanism, book, number).core == NO_CORE]
         now_lost: dict[str, set[int]] = {name: set() for name in logs.places}
         for at in refused.tolist():
@@ -201,9 +231,14 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks) -> Itera
         yield Finding(f"round {number}: step {step + 1}: {', '.join(asked)} may offer, but none does")
 
 
-def _book(logs: Logs, number: int, asks: Asks, offers: Rows) -> Book:
+def _book(logs: Logs, number: int, asks: Asks, offers: Rows, world: Qualities) -> Book:
     services, clients, now = offers["m"], offers["client"], logs.conditions(number)
     budgets, least = np.array([now.budgets[name] for name in logs.places]), asks.least[services, clients]
-    return Book(
-        services, clients, offers["payment"], offers["bid"], least, budgets, now.cores, partial(logs.tie_order, number)
-    )
+    columns = services, clients, offers["payment"], offers["bid"], least, budgets
+    return Book(*columns, now.cores, partial(logs.tie_order, number), partial(_view, logs, number, world))
+
+
+def _view(logs: Logs, number: int, world: Qualities) -> RoundView:
+    targets = np.array([service.target_accuracy for service in logs.scenario.services])
+    seen, before = (world.data_size, world.emd, world.seen), logs.accuracies_after(number - 1)
+    return RoundView(number, logs.scenario.rounds, *seen, read_only(before), read_only(targets))

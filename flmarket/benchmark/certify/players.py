@@ -18,14 +18,14 @@ from des.clients.population import Population
 from des.clock import Clock
 from des.costs.linear import Linear
 from des.ledger import Ledger
-from des.mechanism import Mechanism, asks_of, clearing_of
+from des.mechanism import Deliveries, Mechanism, asks_of, clearing_of, settlement_of
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from des.round_state import Round
 from des.schedule import Conditions
 from des.service import ServiceSpec
 from des.timeline import Durations, Journal
-from fl.arrays import BoolArray, read_only
+from fl.arrays import BoolArray, IntArray, read_only
 from fl.data.dqi import PUBLISHED
 from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
 from learning.policies.worth import name_best
@@ -118,7 +118,9 @@ class Bench:
         for name, budget in self._conditions.budgets.items():
             ledger.grant(name, budget)
         active, journal = tuple(range(len(names))), Journal(Clock(), round_)
-        current = Round(round_, 0, self._specs, active, self._conditions, world, asks, journal, offering=active)
+        before = (0.0,) * len(self._specs)
+        market = (self._rounds, 0, self._specs, active, self._conditions, world, asks, before, journal)
+        current = Round(round_, *market, offering=active)
         while current.offering:
             left = {m: ledger.accounts[names[m]].free for m in current.offering}
             offers = {names[m]: self._offer(current, m, values[m], left[m]) for m in current.offering}
@@ -139,16 +141,28 @@ class Bench:
 
     def _outcome(self, current: Round) -> PlayedRound:
         book = self._platform.book(current)
-        clearing = clearing_of(self._platform.mechanism, book, current.number)
+        mechanism = self._platform.mechanism
+        clearing = clearing_of(mechanism, book, current.number)
+        won = clearing.core != NO_CORE
+        deliveries = tuple(_all_delivered(m, np.flatnonzero(won & (book.services == m))) for m in current.offers)
+        if mechanism.settles:
+            prices = clearing.price.copy()
+            for part in deliveries:
+                prices[part.offers] = settlement_of(mechanism, book, clearing, part, current.number)
+            clearing = replace(clearing, price=prices)
         if self._rounds > 1:
-            self._platform.mechanism.close(book, clearing)
+            mechanism.close(replace(book, deliveries=deliveries), clearing)
         self.plays += 1
         shape = self.market.values.shape
         offered = np.full(shape, -1)
         price, served = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.bool_)
         offered[book.services, book.clients] = book.payments
-        won = clearing.core != NO_CORE
         places = book.services[won], book.clients[won]
         served[places] = True
         price[places] = clearing.price[won]
         return PlayedRound(offered, served, price)
+
+
+def _all_delivered(m: int, offers: IntArray) -> Deliveries:
+    """Return what came of a service's offers that were taken, in markets where every update arrives."""
+    return Deliveries(m, offers, np.ones(len(offers), dtype=np.bool_), 0.0, 0.0)
