@@ -77,15 +77,6 @@ class Deliveries:
     after: float
 
 
-def no_round() -> RoundView:
-    """Stand in for the round of a book that belongs to none.
-
-    Raises:
-        LookupError: always.
-    """
-    raise LookupError("this book is of no market's round, so book.round says nothing")
-
-
 @dataclass(frozen=True, slots=True)
 class Book:
     """All offers of a round, one entry for each. They keep constraints (4) and (5). Money is in micro-units.
@@ -115,12 +106,14 @@ class Book:
     budgets: MicroArray
     cores: int
     tie_order: Callable[[int | IntArray], FloatArray]
-    view: Callable[[], RoundView] = no_round
+    view: Callable[[], RoundView] | None = None
     deliveries: tuple[Deliveries, ...] = ()
 
     @property
     def round(self) -> RoundView:
-        """The round that the offers were made in."""
+        """The round that the offers were made in. LookupError where a book was put together outside of a market."""
+        if self.view is None:
+            raise LookupError("this book is of no market's round, so book.round says nothing")
         return self.view()
 
     def __post_init__(self) -> None:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from des.allocation import NO_CORE, allocate
     from des.behaviour import Behaviour, Outcomes, Setting, behaviour
     from des.cost import Cost, Work, cost
-    from des.mechanism import Asks, Book, Clearing, Mechanism, mechanism
+    from des.mechanism import Asks, Book, Clearing, Deliveries, Mechanism, RoundView, mechanism
     from des.observation import Feedback, Observation, Offer, Status
     from fl.data.registry import dataset
     from fl.training.models import model
@@ -44,6 +44,7 @@ __all__ = [
     "Book",
     "Clearing",
     "Cost",
+    "Deliveries",
     "Feedback",
     "Fork",
     "InputError",
@@ -56,6 +57,7 @@ __all__ = [
     "Policy",
     "PolicyContext",
     "Results",
+    "RoundView",
     "RunError",
     "Scenario",
     "ScenarioError",
@@ -90,7 +92,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "des.allocation": ("NO_CORE", "allocate"),
     "des.behaviour": ("Behaviour", "Outcomes", "Setting", "behaviour"),
     "des.cost": ("Cost", "Work", "cost"),
-    "des.mechanism": ("Asks", "Book", "Clearing", "Mechanism", "mechanism"),
+    "des.mechanism": ("Asks", "Book", "Clearing", "Deliveries", "Mechanism", "RoundView", "mechanism"),
     "des.observation": ("Feedback", "Observation", "Offer", "Status"),
     "fl.data.registry": ("dataset",),
     "fl.training.models": ("model",),

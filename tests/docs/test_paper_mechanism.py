@@ -5,14 +5,14 @@ from dataclasses import fields
 
 import pytest
 
-from des.mechanism import Book
+from des.mechanism import Book, Deliveries, RoundView
 from des.observation import Feedback
 from support.pages import ROOT
 
 PAGE = ROOT / "docs" / "extending" / "paper_mechanism.md"
 
 
-@pytest.mark.parametrize("kind", [Book, Feedback])
+@pytest.mark.parametrize("kind", [Book, Deliveries, Feedback, RoundView])
 def test_a_table_has_every_field_in_its_order(kind: type) -> None:
     text = PAGE.read_text(encoding="utf-8")
     table = text.split(f"| field of `{kind.__name__}` |")[1].split("\n\n")[0]

@@ -1,0 +1,158 @@
+"""Pay after delivery: what a mechanism sees of a round, prices set once updates are there, and what it learns."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from des.allocation import allocate
+from des.log_records import Kind, Outcome
+from des.mechanism import Book, Clearing, ClearingError, Deliveries, Mechanism
+from des.timeline import Durations
+
+LATE = Durations(seconds_per_sample=0.01, upload_seconds=0.5, deadline=1.0)  # 100 images take 1.5 seconds
+
+
+class ExPost(Mechanism):
+    """Clears as the paper does; a function says what is paid for what was delivered."""
+
+    def __init__(self, pay: Callable[[Book, Deliveries], Any]) -> None:
+        self.pay = pay
+        self.seen: list[Any] = []
+
+    def clear(self, book):
+        self.seen.append(book.round)
+        return Clearing(allocate(book.services, book.clients, book.payments, book.cores, book.tie_order), book.payments)
+
+    def settle(self, book, clearing, deliveries):
+        return self.pay(book, deliveries)
+
+    def close(self, book, clearing):
+        self.seen.append(book.deliveries)
+
+
+class Cheap(ExPost):
+    """May pay less than the bid."""
+
+    below_bid = True
+
+
+def half_of_what_is_above_the_bid(book: Book, deliveries: Deliveries) -> Any:
+    at = deliveries.offers
+    return book.bids[at] + (book.payments[at] - book.bids[at]) // 2
+
+
+def play(make_market, make_offer, mechanism, **market):
+    """Beta outbids alpha for client 0, and alpha has client 1; bids are 2.1."""
+    market = make_market(["alpha", "beta"], mechanism=mechanism, **market)
+    market.open_round()
+    return market, market.close_round({"alpha": make_offer((0, 3.0), (1, 4.1)), "beta": make_offer((0, 6.1), (2, 2.1))})
+
+
+def test_prices_are_set_when_updates_are_there_and_money_follows_them(make_market, make_offer) -> None:
+    """(2.1 + 4.1) / 2 = 3.1, (2.1 + 6.1) / 2 = 4.1, and 2.1 where nothing is above the bid."""
+    mechanism = ExPost(half_of_what_is_above_the_bid)
+    market, report = play(make_market, make_offer, mechanism)
+    assert [(it.service, it.client, it.paid) for it in report.offers] == [
+        ("alpha", 0, None), ("alpha", 1, 3_100_000), ("beta", 0, 4_100_000), ("beta", 2, 2_100_000)
+    ]  # fmt: skip
+    assert [event.amount for event in report.events if event.event is Kind.PAY] == [3_100_000, 4_100_000, 2_100_000]
+    assert market.ledger.income == [4_100_000, 3_100_000, 2_100_000]
+    assert report.feedback["beta"].paid.tolist() == [4.1, 2.1]
+    assert [it.spent for it in report.services] == [3_100_000, 6_200_000]
+
+
+def test_a_mechanism_sees_the_round_and_learns_what_was_delivered(make_market, make_offer) -> None:
+    mechanism = ExPost(half_of_what_is_above_the_bid)
+    market, report = play(make_market, make_offer, mechanism)
+    view, (alpha, beta) = mechanism.seen
+    assert (view.number, view.rounds) == (1, 10)
+    assert view.data_size.tolist() == [[100] * 3] * 2
+    assert view.emd == pytest.approx(np.full((2, 3), 0.4))
+    assert view.target.tolist() == [0.97, 0.97]
+    assert view.accuracy.tolist() == [0.0, 0.0]  # of the first round, in which no model has been evaluated yet
+    assert not view.dqi.flags.writeable
+    assert (alpha.service, alpha.offers.tolist(), alpha.delivered.tolist()) == (0, [1], [True])
+    assert (beta.service, beta.offers.tolist(), beta.delivered.tolist()) == (1, [2, 3], [True, True])
+    accuracies = {it.service: round(it.accuracy, 6) for it in report.services}
+    assert (alpha.before, alpha.after) == (0.0, accuracies["alpha"])
+    market.open_round()
+    market.close_round({name: make_offer((2, 2.1)) for name in accuracies})
+    assert mechanism.seen[2].accuracy.tolist() == list(accuracies.values())
+    names = list(accuracies)
+    assert [it.before for it in mechanism.seen[3]] == [accuracies[names[it.service]] for it in mechanism.seen[3]]
+
+
+def test_who_does_not_deliver_is_not_paid_whatever_the_mechanism_says(make_market, make_offer) -> None:
+    mechanism = ExPost(half_of_what_is_above_the_bid)
+    market, report = play(make_market, make_offer, mechanism, timeline=LATE)
+    assert {it.outcome for it in report.offers} == {Outcome.DROPPED, Outcome.OUTBID}
+    assert market.ledger.income == [0, 0, 0]
+    assert [it.delivered.tolist() for it in mechanism.seen[1]] == [[False], [False, False]]
+
+
+@pytest.mark.parametrize(
+    ("pay", "problem"),
+    [
+        (lambda book, its: book.bids[its.offers] - 1, "client 1: the price 2.099999 is below 2.100000"),
+        (
+            lambda book, its: book.payments[its.offers] + 1,
+            "client 1: the price 4.100001 is above the offer of 4.100000",
+        ),
+        (
+            lambda book, its: [2_100_000] * 3,
+            "prices must be 1 whole numbers, one for each offer, not int64 of shape (3,)",
+        ),
+    ],
+)
+def test_what_no_settlement_may_be(make_market, make_offer, pay, problem) -> None:
+    with pytest.raises(ClearingError) as error:
+        play(make_market, make_offer, ExPost(pay))
+    assert str(error.value).startswith(f"mechanism ExPost.settle() ({__file__}:")
+    assert str(error.value).endswith(problem)
+
+
+def test_a_mechanism_that_keeps_budgets_must_keep_them_when_it_settles_too(make_market, make_offer) -> None:
+    class Keeps(ExPost):
+        keeps_budgets = True
+
+        def clear(self, book):
+            clearing = super().clear(book)
+            return Clearing(clearing.core, book.bids)
+
+    market = make_market(["alpha"], mechanism=Keeps(lambda book, its: book.payments[its.offers]))
+    market.open_round()
+    with pytest.raises(ClearingError, match=r"service 0 would pay 24.000000, over its budget of 20.000000 \(eq. 4\)"):
+        market.close_round({"alpha": make_offer((0, 12.0), (1, 12.0))})
+
+
+def test_only_a_mechanism_that_says_so_pays_less_than_the_bid(make_market, make_offer) -> None:
+    market, _ = play(make_market, make_offer, Cheap(lambda book, its: book.bids[its.offers] // 3))
+    assert market.ledger.income == [700_000] * 3
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_money_is_conserved_and_within_what_was_held_whatever_a_settlement_draws(make_market, make_offer, seed) -> None:
+    rng = np.random.default_rng(seed)
+
+    def between(book: Book, its: Deliveries) -> Any:
+        return rng.integers(book.bids[its.offers], book.payments[its.offers] + 1)
+
+    market = make_market(["alpha", "beta"], mechanism=ExPost(between), departure_rate=0.5, cores=2, rounds=6)
+    for _ in range(6):
+        market.open_round()
+        offers = {
+            name: make_offer(*((c, float(rng.uniform(2.2, 6.6))) for c in range(3))) for name in ("alpha", "beta")
+        }
+        report = market.close_round(offers)  # which checks that every micro-unit is accounted for
+        for row in report.offers:
+            assert (row.paid is None) == (row.outcome is not Outcome.SERVED)
+            assert row.paid is None or row.bid <= row.paid <= row.payment
+
+
+def test_a_book_of_no_round_says_so() -> None:
+    empty = np.empty(0, dtype=np.int64)
+    book = Book(empty, empty, empty, empty, empty, empty, 1, lambda clients: np.zeros(0))
+    with pytest.raises(LookupError, match="this book is of no market's round"):
+        book.round  # noqa: B018 - reading it is what is refused
