@@ -8,7 +8,7 @@ import pytest
 from flmarket.analysis.verification.verify import verify
 from scenarios.loader import load
 from scenarios.plugin_files import load_plugin
-from support.runs import change, interrupt, planned, played, table
+from support.runs import change, played, table
 
 PAGE = Path(__file__).parents[2] / "docs/extending/mechanism.md"
 CHANGES = ["training.backend=surrogate", "rounds=4", "market.mechanism=on-delivery", "clients.departure_rate=0.3"]
