@@ -47,7 +47,7 @@ from learning.training.loop import EpisodeRecord, MarketShape, Plan, SeatedMarke
 from scenarios.build import Shelf
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
-from scenarios.train import AgentTraining, open_table, shape_of
+from scenarios.train import AgentTraining, open_market, shape_of
 
 SMALLEST_BUDGET = 1e-6  # money; keeps bids in units of the budget finite
 
@@ -163,8 +163,8 @@ class ReadingLearner(PaperLearner):
         self._played: defaultdict[int, list[dict[str, Any]]] = defaultdict(list)
         self._accuracies: defaultdict[int, list[float]] = defaultdict(list)
 
-    def begin(self, episode: int, market: int = 0) -> None:
-        super().begin(episode, market)
+    def begin(self, episode: int, market_index: int = 0) -> None:
+        super().begin(episode, market_index)
         self._played.clear()
         self._accuracies.clear()
 
@@ -426,8 +426,10 @@ def train_reading(
         "settings": asdict(settings),
     }
 
-    def opened(market: int, episode: int, seed: int, seats: Sequence[str]) -> AbstractContextManager[SeatedMarket]:
-        return open_table(training, market, seats, episode, seed, shelf, 0)
+    def opened(
+        market_index: int, episode: int, seed: int, seats: Sequence[str]
+    ) -> AbstractContextManager[SeatedMarket]:
+        return open_market(training, market_index, seats, episode, seed, shelf, 0)
 
     train(learner, opened, plan, out, about, {}, report=report)
     return learner

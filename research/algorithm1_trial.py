@@ -25,7 +25,7 @@ from learning.training.loop import train as train_agent
 from learning.training.records import Row
 from scenarios.build import Shelf, market_factory
 from scenarios.loader import load
-from scenarios.train import AgentTraining, open_table, shape_of
+from scenarios.train import AgentTraining, open_market, shape_of
 
 NETWORKS, PAYMENTS = ("slots", "shared", "serial"), ("learned", "bids")
 READINGS = tuple(map(" ".join, product(NETWORKS, ("centred", "raw"), PAYMENTS)))
@@ -103,8 +103,8 @@ def trained(name: str, seed: int, folder: Path) -> dict[str, Path]:
     return files
 
 
-def _open(training: AgentTraining, shelf: Shelf, market: int, episode: int, seed: int, seats: Any) -> Any:
-    return open_table(training, market, seats, episode, seed, shelf, 0)
+def _open(training: AgentTraining, shelf: Shelf, market_index: int, episode: int, seed: int, seats: Any) -> Any:
+    return open_market(training, market_index, seats, episode, seed, shelf, 0)
 
 
 def _reading(name: str) -> readings.Reading:

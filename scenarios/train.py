@@ -1,6 +1,6 @@
 """``flmarket train``: from scenarios to trained agents.
 
-``plan_training`` says what is trained on what, ``open_table`` seats learners and their rivals in a market,
+``plan_training`` says what is trained on what, ``open_market`` seats learners and their rivals in a market,
 ``baselines`` plays heuristics in the learners' place, and ``run`` trains one agent.
 """
 
@@ -32,7 +32,7 @@ from learning.mahdrl.learner import MahdrlLearner
 from learning.play_round import decide
 from learning.policy import Policy, PolicyContext, agent_digest
 from learning.training.agent_files import DESCRIPTION, TENSORS
-from learning.training.loop import Learner, MarketShape, OpenTable, Plan, SeatedMarket, mean_row, play_episode, train
+from learning.training.loop import Learner, MarketShape, OpenMarket, Plan, SeatedMarket, mean_row, play_episode, train
 from learning.training.records import Row
 from scenarios.build import (
     Shelf,
@@ -191,9 +191,9 @@ def run(
     earlier = new.earlier if isinstance(new, MahdrlLearner) else None
 
     def opened(
-        market: int, episode: int, market_seed: int, seats: Sequence[str]
+        market_index: int, episode: int, market_seed: int, seats: Sequence[str]
     ) -> AbstractContextManager[SeatedMarket]:
-        return open_table(training, market, seats, episode, market_seed, shelf, workers, earlier)
+        return open_market(training, market_index, seats, episode, market_seed, shelf, workers, earlier)
 
     levels = None if training.trains_models else partial(baselines, training, opened, plan)  # else it takes minutes
     train(new, opened, plan, out, provenance, about, resume=resume, report=report, baselines=levels)
@@ -284,9 +284,9 @@ def _markets(scenarios: Sequence[Scenario], shelf: Shelf) -> dict[str, Any]:
 
 
 @contextmanager
-def open_table(
+def open_market(
     training: AgentTraining,  # what is trained on what
-    market: int,  # its place among the scenarios
+    market_index: int,  # the market's scenario is the one at this index
     seats: Sequence[str],  # who learns; if empty, all that may
     episode: int,  # decides which rivals are drawn; 0 in evaluations, in which no earlier self plays
     seed: int,  # the market's
@@ -295,7 +295,7 @@ def open_table(
     earlier: Earlier | None = None,  # returns earlier selves, if any are to be met
 ) -> Iterator[SeatedMarket]:
     """Open one of the markets: the services in the seats learn, the others play as the training prescribes."""
-    scenario, services, learners = training.scenarios[market], [], tuple(seats) or training.learners[market]
+    scenario, services, learners = training.scenarios[market_index], [], tuple(seats) or training.learners[market_index]
     selves: dict[str, Policy | None] = {}
     for service in scenario.services:
         if service.name in learners:
@@ -312,7 +312,7 @@ def open_table(
     }
     federation = build_federation(scenario, seed, shelf, workers=workers)
     try:
-        yield SeatedMarket(build_market(scenario, seed, federation), learners, rivals, market)
+        yield SeatedMarket(build_market(scenario, seed, federation), learners, rivals, market_index)
     finally:
         federation.close()
 
@@ -342,7 +342,7 @@ class _Heuristic(Learner):
         return {name: decision.offer for name, decision in decisions.items()}
 
 
-def baselines(training: AgentTraining, opened: OpenTable, plan: Plan) -> dict[str, Row]:
+def baselines(training: AgentTraining, opened: OpenMarket, plan: Plan) -> dict[str, Row]:
     """Return the row that an evaluation has with each of the paper's heuristics in place of the learners, by its name.
 
     No draw of theirs touches those of the training: all are keyed by the market's seed.
@@ -350,11 +350,11 @@ def baselines(training: AgentTraining, opened: OpenTable, plan: Plan) -> dict[st
     found = {}
     for name in HEURISTICS[:1] if plan.seats[0] else HEURISTICS:
         rows = []
-        for market, seed, seats in tracked(list(plan.evaluations()), f"markets played by {name}"):
-            scenario, mine = training.scenarios[market], seats or training.learners[market]
+        for market_index, seed, seats in tracked(list(plan.evaluations()), f"markets played by {name}"):
+            scenario, mine = training.scenarios[market_index], seats or training.learners[market_index]
             services = [PolicyChoice(name).seat(service) for service in scenario.services]
             players = {s.name: build_policy(scenario, s) for s in services if s.name in mine}
-            with opened(market, 0, seed, seats) as table:
-                rows.append(play_episode(_Heuristic(name, players), table, 0, 0.0, learn=False))
+            with opened(market_index, 0, seed, seats) as seated:
+                rows.append(play_episode(_Heuristic(name, players), seated, 0, 0.0, learn=False))
         found[name] = mean_row(rows, 0)
     return found

@@ -65,7 +65,7 @@ class MahdrlLearner(Learner):
         selves: bool = False,  # keep earlier selves, to play against
     ) -> None:
         self.services, self.settings = tuple(tuple(names) for names in services), settings
-        self._seed, self._episode, self._market = seed, 0, 0
+        self._seed, self._episode, self._market_index = seed, 0, 0
         self._most = max(len(names) for names in self.services)  # services that learn in an episode
         # the networks that learn, in memory shared with torch; they play while exploring
         self.brain = Brain.initial(stream(seed, "agent"), settings)
@@ -105,9 +105,9 @@ class MahdrlLearner(Learner):
         self._keeps_selves = selves
         self._selves: list[Brain] = []  # what was played after every ``EVERY`` episodes
 
-    def begin(self, episode: int, market: int = 0) -> None:
+    def begin(self, episode: int, market_index: int = 0) -> None:
         """Start an episode in one of the markets: every random draw in it depends on its number alone."""
-        self._episode, self._market, self._episodes, self._memories = episode, market, {}, {}
+        self._episode, self._market_index, self._episodes, self._memories = episode, market_index, {}, {}
 
     def act(self, observations: Mapping[str, Observation], epsilon: float) -> dict[str, Offer]:
         """Return each service's offers: random with probability ``epsilon``, otherwise what the critic thinks best."""
@@ -125,7 +125,7 @@ class MahdrlLearner(Learner):
     def _memory(self, name: str, *, exploring: bool = False) -> RunMemory:
         """Return what a service remembers of the rounds so far, and knew before them."""
         if name not in self._memories:
-            curve = self._curves[self._market].get(name) if self.settings.curve else None
+            curve = self._curves[self._market_index].get(name) if self.settings.curve else None
             if exploring and curve and stream(self._seed, "untold", self._episode, name).random() < WITHOUT_CURVE:
                 curve = None
             self._memories[name] = RunMemory(known=knowledge(curve))
@@ -190,7 +190,7 @@ class MahdrlLearner(Learner):
     ) -> dict[str, float]:
         """End the episode: store its transitions with their credit, and learn. Returns the mean losses by name."""
         for name, episode in self._episodes.items():
-            row = int(self._first[self._market]) + self.services[self._market].index(name)
+            row = int(self._first[self._market_index]) + self.services[self._market_index].index(name)
             credit = self._credits.of(row, name, episode.accuracies, record)
             if credit is not None:
                 for transition, advantage in zip(episode.transitions, credit.tolist(), strict=True):

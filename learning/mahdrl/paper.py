@@ -291,7 +291,7 @@ class PaperLearner(Learner):
         self._noise: FloatArray = np.zeros((agents, shape.clients))
         self._continuous: dict[str, Float32Array] = {}
 
-    def begin(self, episode: int, market: int = 0) -> None:
+    def begin(self, episode: int, market_index: int = 0) -> None:
         """Start an episode: line 6.
 
         The paper names no random process; this is DDPG's, an Ornstein-Uhlenbeck process for each client of each agent.

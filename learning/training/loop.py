@@ -28,7 +28,7 @@ from learning.training import agent_files, records
 from learning.training.agent_files import CheckpointError, Tensors
 from learning.training.records import Preferences, Row
 
-EVALUATED = 16  # most markets that an evaluation plays, evenly spaced among those of the training
+MOST_EVALUATED_MARKETS = 16  # an evaluation plays no more of them, evenly spaced among those of the training
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +68,14 @@ class Plan:
         """Return the seed of an episode's market: at least 2^31, so never that of an evaluation or of a usual run."""
         return int(stream(self.seed, "episode", episode).integers(2**31, 2**62))
 
-    def market(self, episode: int) -> int:
-        """Return the place of an episode's market: all are played, in an order drawn for each pass."""
+    def market_index(self, episode: int) -> int:
+        """Return which of its markets a training plays in an episode: all in turn, in an order drawn for each pass."""
         turn, place = divmod(episode - 1, len(self.seats))
         return int(stream(self.seed, "markets", turn).permutation(len(self.seats))[place])
 
     def learners(self, episode: int) -> tuple[str, ...]:
         """Return who learns in an episode: the seats in turn, or some of them drawn at random; none if all learn."""
-        market = self.market(episode)
-        seats = self.seats[market]
+        seats = self.seats[self.market_index(episode)]
         if not seats:
             return ()
         if self.together == 1 and len(self.seats) == 1:
@@ -87,7 +86,7 @@ class Plan:
         return tuple(seats[index] for index in sorted(drawn[:number]))
 
     def evaluations(self) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-        """Yield (market, market seed, seats) of each market of an evaluation.
+        """Yield (market index, market seed, seats) of each market of an evaluation.
 
         A single market is played under all evaluation seeds and in all seats. Of several, each is played once: in one
         seat in turn, if there are any.
@@ -97,11 +96,11 @@ class Plan:
                 for name in self.seats[0] or (None,):
                     yield 0, seed, () if name is None else (name,)
             return
-        chosen = range(0, len(self.seats), max(1, -(-len(self.seats) // EVALUATED)))
-        for turn, market in enumerate(chosen):
-            seats = self.seats[market]
+        chosen = range(0, len(self.seats), max(1, -(-len(self.seats) // MOST_EVALUATED_MARKETS)))
+        for turn, market_index in enumerate(chosen):
+            seats = self.seats[market_index]
             seed = self.evaluation_seeds[turn % len(self.evaluation_seeds)]
-            yield market, seed, seats[turn % len(seats) :][:1] if seats else ()
+            yield market_index, seed, seats[turn % len(seats) :][:1] if seats else ()
 
 
 @dataclass(slots=True)
@@ -130,7 +129,7 @@ class EpisodeRecord:
 class Learner(ABC):
     """The base class of agents that can be trained: those of ``learning.mahdrl``."""
 
-    def begin(self, episode: int, market: int = 0) -> None:  # noqa: B027 - may be empty
+    def begin(self, episode: int, market_index: int = 0) -> None:  # noqa: B027 - may be empty
         """Start an episode in one of the markets that are learned from."""
 
     @abstractmethod
@@ -170,16 +169,16 @@ class SeatedMarket:
     market: Market  # before its first round
     learners: tuple[str, ...]  # names of the services that learn
     rivals: Mapping[str, Policy]  # policies of all other services, by name
-    place: int = 0  # the market's, among those of the training
+    market_index: int = 0  # among those of the training
 
 
-OpenTable = Callable[[int, int, int, Sequence[str]], AbstractContextManager[SeatedMarket]]
-"""Opens a table for (market, episode, market seed, seats): the services in the seats learn, or all without seats."""
+OpenMarket = Callable[[int, int, int, Sequence[str]], AbstractContextManager[SeatedMarket]]
+"""Opens a market, given (market index, episode, market seed, seats): those in the seats learn; without seats, all."""
 
 
 def train(
     learner: Learner,  # a new one
-    open_table: OpenTable,  # opens each market
+    open_market: OpenMarket,  # opens each market
     plan: Plan,  # how long and on what
     out: Path,  # file of the agent, ``NAME.safetensors``; see ``agent_files`` for what goes next to it
     provenance: Mapping[str, Any],  # part of the agent's description; must be the same when a training is resumed
@@ -199,9 +198,12 @@ def train(
     done = 0
     curve: list[dict[str, Any]] = []
     if resume and (state := agent_files.restore_last_state(out, identity, learner.restore)) is not None:
-        done, curve, explored = state["episode"], state["curve"], state["plan"]["epsilon_episodes"]
-        plan = replace(plan, epsilon_episodes=explored)
-        identity["plan"]["epsilon_episodes"] = explored
+        done, curve = state["episode"], state["curve"]
+        # A training may be resumed to become longer. Exploration ends where it did in the plan that it began with: the
+        # episodes that have been played explored by it.
+        epsilon_episodes = state["plan"]["epsilon_episodes"]
+        plan = replace(plan, epsilon_episodes=epsilon_episodes)
+        identity["plan"]["epsilon_episodes"] = epsilon_episodes
         if plan.episodes < done:
             raise CheckpointError(
                 f"{agent_files.folder_of(out)}: {done} episodes have been played already, more than {plan.episodes}; "
@@ -218,15 +220,15 @@ def train(
         for episode in range(done + 1, plan.episodes + 1):
             epsilon = plan.epsilon_at(episode)
             seed, seats = plan.market_seed(episode), plan.learners(episode)
-            with open_table(plan.market(episode), episode, seed, seats) as table:
-                row = play_episode(learner, table, episode, epsilon, learn=True)
+            with open_market(plan.market_index(episode), episode, seed, seats) as seated:
+                row = play_episode(learner, seated, episode, epsilon, learn=True)
             log.write([row.values()])
             report(row)
             _require_finite(learner, row)
             if episode % plan.evaluate_every and episode != plan.episodes:
                 continue
             preferences = Preferences()
-            row = _evaluate(learner, open_table, plan, episode, preferences)
+            row = _evaluate(learner, open_market, plan, episode, preferences)
             preference_log.write(preferences.rows(episode))
             log.write([row.values()])
             report(row)
@@ -240,7 +242,7 @@ def train(
 
 def play_episode(
     learner: Learner,
-    table: SeatedMarket,
+    seated: SeatedMarket,
     episode: int,
     epsilon: float,
     *,
@@ -248,7 +250,7 @@ def play_episode(
     preferences: Preferences | None = None,
 ) -> Row:
     """Play one market to the end, or until no learner is left in it; return the row of the log."""
-    market, mine = table.market, set(table.learners)
+    market, mine = seated.market, set(seated.learners)
     observations: dict[str, Observation] = {}
     offers: dict[str, Offer] = {}
 
@@ -258,14 +260,14 @@ def play_episode(
             offers.update(learner.act(observations, epsilon))
         return offers
 
-    tally = _Tally({name: [] for name in table.learners})
-    learner.begin(episode, table.place)
+    tally = _Tally({name: [] for name in seated.learners})
+    learner.begin(episode, seated.market_index)
     record = EpisodeRecord.of(market) if learn else None
     while not market.finished and any(
         state.stays for spec, state in zip(market.services, market.states, strict=True) if spec.name in mine
     ):
         observations, offers = {}, {}
-        report = play_round(market, table.rivals, act)
+        report = play_round(market, seated.rivals, act)
         feedback = {name: report.feedback[name] for name in observations}
         tally.add(observations, offers, feedback)
         if preferences is not None:
@@ -326,12 +328,12 @@ class _Tally:
         )
 
 
-def _evaluate(learner: Learner, open_table: OpenTable, plan: Plan, episode: int, preferences: Preferences) -> Row:
+def _evaluate(learner: Learner, open_market: OpenMarket, plan: Plan, episode: int, preferences: Preferences) -> Row:
     """Play the markets of an evaluation; return the mean row of the log, and note what the agent preferred."""
     rows = []
-    for market, seed, seats in tracked(list(plan.evaluations()), "markets of the evaluation"):
-        with open_table(market, 0, seed, seats) as table:
-            rows.append(play_episode(learner, table, episode, 0.0, learn=False, preferences=preferences))
+    for market_index, seed, seats in tracked(list(plan.evaluations()), "markets of the evaluation"):
+        with open_market(market_index, 0, seed, seats) as seated:
+            rows.append(play_episode(learner, seated, episode, 0.0, learn=False, preferences=preferences))
     return mean_row(rows, episode)
 
 
@@ -345,6 +347,6 @@ def mean_row(rows: Sequence[Row], episode: int) -> Row:
 
 def _require_finite(learner: Learner, row: Row) -> None:
     """Stop a training whose networks hold values that are not finite."""
-    weights = all(np.isfinite(values).all() for values in learner.agent().values())
-    if not weights or not np.isfinite(list(row.losses.values())).all():
+    weights_finite = all(np.isfinite(values).all() for values in learner.agent().values())
+    if not weights_finite or not np.isfinite(list(row.losses.values())).all():
         raise RunError(f"episode {row.episode}: training diverged; lower the learning rate")

@@ -22,7 +22,7 @@ from scenarios.loader import load
 from scenarios.random_markets import draw, drawn
 from scenarios.running.batch import play_batch
 from scenarios.running.run_options import RunOptions, TrainOptions
-from scenarios.train import AgentTraining, learned_rivals, new_learner, open_table, place, plan_training, run
+from scenarios.train import AgentTraining, learned_rivals, new_learner, open_market, place, plan_training, run
 from support.shell import CLI, flmarket
 from support.terminal import wait_for
 
@@ -142,10 +142,10 @@ def test_taking_turns_against_rivals(tmp_path):
 def test_only_who_is_seated_learns_and_the_rivals_are_drawn():
     training, rivals = small(rotate=True, rivals=("hqfa", "lcfa")), set()
     for episode in range(20):
-        with open_table(training, 0, ("mnist",), episode, 1, Shelf(), 1) as table:
-            assert table.learners == ("mnist",)
-            assert table.rivals.keys() == {"fashion-mnist", "emnist"}
-            rivals |= {type(policy).__name__ for policy in table.rivals.values()}
+        with open_market(training, 0, ("mnist",), episode, 1, Shelf(), 1) as seated:
+            assert seated.learners == ("mnist",)
+            assert seated.rivals.keys() == {"fashion-mnist", "emnist"}
+            rivals |= {type(policy).__name__ for policy in seated.rivals.values()}
     assert len(rivals) == 2, "both rivals come up"
 
 
@@ -154,17 +154,18 @@ def test_it_may_meet_what_it_was_before(tmp_path, monkeypatch):
     monkeypatch.setattr(mahdrl, "EVERY", 1)
     training = small(rotate=True, rivals=("hqfa", "itself"), options={"members": 2})
     new, _ = new_learner(training, 0)
-    with open_table(training, 0, ("mnist",), 1, 1, Shelf(), 1, new.earlier) as table:
-        assert "Player" not in {type(policy).__name__ for policy in table.rivals.values()}, "there is none yet"
+    with open_market(training, 0, ("mnist",), 1, 1, Shelf(), 1, new.earlier) as seated:
+        assert "Player" not in {type(policy).__name__ for policy in seated.rivals.values()}, "there is none yet"
     new.begin(1)
     new.end()
     met = set()
     for episode in range(2, 12):
-        with open_table(training, 0, ("mnist",), episode, 1, Shelf(), 1, new.earlier) as table:
-            met |= {type(policy).__name__ for policy in table.rivals.values()}
+        with open_market(training, 0, ("mnist",), episode, 1, Shelf(), 1, new.earlier) as seated:
+            met |= {type(policy).__name__ for policy in seated.rivals.values()}
     assert met == {"Player", "HighQualityFirst"}
-    with open_table(training, 0, ("mnist",), 0, 1, Shelf(), 1, new.earlier) as table:
-        assert {type(policy).__name__ for policy in table.rivals.values()} == {"HighQualityFirst"}, "not in evaluations"
+    with open_market(training, 0, ("mnist",), 0, 1, Shelf(), 1, new.earlier) as seated:
+        evaluated = {type(policy).__name__ for policy in seated.rivals.values()}
+    assert evaluated == {"HighQualityFirst"}, "not in evaluations"
     whole, stopped = at_once_and_in_two_parts(training, tmp_path)
     assert files(stopped) == files(whole)
     assert learned_rivals(training) == {}
@@ -204,9 +205,9 @@ def test_training_explores_and_evaluations_do_not(tmp_path):
     training = small(rotate=True)
     plan = Plan(episodes=4, epsilon_episodes=4, evaluate_every=4, evaluation_seeds=(5, 6), seats=(("mnist", "emnist"),))
 
-    def opened(market, episode, seed, seats):
+    def opened(market_index, episode, seed, seats):
         seeds.setdefault(episode, []).append(seed)
-        return open_table(training, market, seats, episode, seed, Shelf(), 1)
+        return open_market(training, market_index, seats, episode, seed, Shelf(), 1)
 
     rows = []
     train(watcher, opened, plan, tmp_path / "agent.safetensors", {}, {}, report=rows.append)
@@ -225,8 +226,8 @@ def test_without_being_asked_to_resume_a_training_starts_anew(tmp_path):
     training, rows = small(rotate=True), []
     plan = Plan(episodes=1, epsilon_episodes=1, evaluate_every=1, evaluation_seeds=(5,), seats=(("mnist",),))
 
-    def opened(market, episode, seed, seats):
-        return open_table(training, market, seats, episode, seed, Shelf(), 1)
+    def opened(market_index, episode, seed, seats):
+        return open_market(training, market_index, seats, episode, seed, Shelf(), 1)
 
     for _ in range(2):
         train(Watcher(), opened, plan, tmp_path / "agent.safetensors", {}, {}, report=rows.append)
@@ -387,7 +388,7 @@ def test_who_learns_in_an_episode():
 
 def test_all_markets_are_played_before_any_is_again():
     plan = Plan(seats=((), (), ()), evaluation_seeds=(5, 6))
-    played = [plan.market(episode) for episode in range(1, 31)]
+    played = [plan.market_index(episode) for episode in range(1, 31)]
     turns = [tuple(played[at : at + 3]) for at in range(0, 30, 3)]
     assert all(set(turn) == {0, 1, 2} for turn in turns)
     assert len(set(turns)) > 1, "in an order drawn anew"
@@ -480,8 +481,8 @@ def test_a_rival_may_have_a_checkpoint_of_its_own(tmp_path, write_agent):
     """As with `--policy NAME:CHECKPOINT`."""
     agent = write_agent(tmp_path / "mine.safetensors", another=True)
     training = small(rotate=True, rivals=(f"mahdrl:{agent}",))
-    with open_table(training, 0, ("mnist",), 0, 1, Shelf(), 1) as table:
-        assert {type(policy).__name__ for policy in table.rivals.values()} == {"Mahdrl"}
+    with open_market(training, 0, ("mnist",), 0, 1, Shelf(), 1) as seated:
+        assert {type(policy).__name__ for policy in seated.rivals.values()} == {"Mahdrl"}
     assert learned_rivals(training) == {f"mahdrl:{agent}": POLICIES.load("mahdrl").agent_digest(str(agent))}
     assert learned_rivals(training) != learned_rivals(small(rotate=True, rivals=("mahdrl",)))
     for rival, problem in (
