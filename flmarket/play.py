@@ -63,11 +63,11 @@ def run(batch: Batch) -> Results:
     """
     require_no_plugin_file("run")
     policies, seeds = batch.policies, batch.seeds
-    names = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
+    chosen = list(policies) if isinstance(policies, Iterable) and not isinstance(policies, str | type) else [policies]
     try:
         played = play_batch(
             scenarios_of(batch.scenario, batch.values),
-            POLICIES.names_of(names),
+            POLICIES.names_of(chosen),
             range(seeds) if isinstance(seeds, int) else seeds,
             batch,
             progress=batch.progress,
@@ -121,14 +121,14 @@ def fork(forks: Forks) -> list[Fork]:
     require_no_plugin_file("fork")
     changes, round_ = forks.changes, forks.round_
     several = isinstance(changes, Iterable) and not isinstance(changes, Mapping | str)
-    wishes: list[Any] = list(changes) if several else [changes]
-    if wrong := [wish for wish in wishes if not isinstance(wish, Mapping)]:
+    changes_per_fork: list[Any] = list(changes) if several else [changes]
+    if wrong := [changed for changed in changes_per_fork if not isinstance(changed, Mapping)]:
         raise InputError(f"changes: must be a mapping such as {{'clients.cores': 2}}, or several, not {wrong[0]!r}")
-    named = [
-        {key: POLICIES.names_of([value])[0] if isinstance(value, type) else value for key, value in wish.items()}
-        for wish in wishes
+    with_policy_names = [
+        {key: POLICIES.names_of([value])[0] if isinstance(value, type) else value for key, value in changed.items()}
+        for changed in changes_per_fork
     ]
     with suppress(TypeError):  # no integer; ``play_forks`` says which ones there are
         round_ = index(round_)  # NumPy's are welcome
     out = None if forks.out is None else expanded(forks.out)
-    return play_forks(expanded(forks.run), round_, named, forks, out, progress=forks.progress)
+    return play_forks(expanded(forks.run), round_, with_policy_names, forks, out, progress=forks.progress)
