@@ -13,6 +13,8 @@ from typing import ClassVar
 from fl.data.registry import Dataset
 from fl.surrogate.fitted import Fit, FitError, shipped_curve, surrogate_fit
 from fl.surrogate.learning_curves import Curve, SurrogateFederation
+from fl.training.aggregator import Aggregator
+from fl.training.aggregators.fedavg import FedAvg
 from fl.training.jobs import Federation
 from fl.training.regime import Device, Kernel, Regime
 from fl.training.tasks import Task
@@ -42,6 +44,7 @@ class FederationSpec:
     workers: int = 1  # training threads; results do not depend on their number
     kernel: Kernel = "auto"  # the code that trains on a CPU
     device: Device = "cpu"  # where models train
+    aggregator: Callable[[], Aggregator] = FedAvg  # returns the rule of one service, new; only backends that train ask
 
 
 class Backend(ABC):
@@ -103,7 +106,8 @@ class RealTraining(Backend):
         from fl.training.federation import RealFederation
 
         tasks = [
-            Task(it.service, spec.load(it.dataset), it.regime, spec.eval_samples, spec.validation) for it in spec.tasks
+            Task(it.service, spec.load(it.dataset), it.regime, spec.eval_samples, spec.validation, spec.aggregator())
+            for it in spec.tasks
         ]
         return RealFederation(tasks, spec.seed, workers=spec.workers, kernel=spec.kernel, device=spec.device)
 

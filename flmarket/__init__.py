@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from des.mechanism import Asks, Book, Clearing, Deliveries, Mechanism, RoundView, mechanism
     from des.observation import Feedback, Observation, Offer, Status
     from fl.data.registry import dataset
+    from fl.training.aggregator import Aggregator, Updates, aggregator
     from fl.training.models import model
     from flmarket.analysis.dataframes import Results
     from flmarket.analysis.what_if.fork import Fork
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "NO_CORE",
+    "Aggregator",
     "Asks",
     "BatchFailed",
     "Behaviour",
@@ -65,8 +67,10 @@ __all__ = [
     "Status",
     "TensorBoard",
     "Tracker",
+    "Updates",
     "WandB",
     "Work",
+    "aggregator",
     "allocate",
     "behaviour",
     "cost",
@@ -95,6 +99,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "des.mechanism": ("Asks", "Book", "Clearing", "Deliveries", "Mechanism", "RoundView", "mechanism"),
     "des.observation": ("Feedback", "Observation", "Offer", "Status"),
     "fl.data.registry": ("dataset",),
+    "fl.training.aggregator": ("Aggregator", "Updates", "aggregator"),
     "fl.training.models": ("model",),
     "flmarket.analysis.dataframes": ("Results",),
     "flmarket.analysis.what_if.fork": ("Fork",),

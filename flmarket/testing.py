@@ -1,4 +1,4 @@
-"""The contracts of plug-ins, for tests of your own: what every policy, mechanism and client behaviour must keep.
+"""The contracts of plug-ins, for tests of your own: what each policy, mechanism, behaviour, cost, aggregator must keep.
 
     from flmarket.testing import check_policy
 
@@ -10,7 +10,7 @@ than a second, and raises an AssertionError that says which contract is broken, 
 plug-ins are tested by the same functions.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
@@ -26,6 +26,8 @@ from des.mechanism import Book, Mechanism, clearing_of
 from des.money import MICRO
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
+from fl.arrays import Float32Array
+from fl.training.aggregator import Aggregator, Updates, aggregate, kept, proximal_weight
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import subclass_problem
@@ -39,7 +41,7 @@ from scenarios.running.checkpoint import Checkpoint, DamagedError
 
 T = TypeVar("T", Policy, Behaviour)
 
-__all__ = ["check_behaviour", "check_cost", "check_mechanism", "check_policy"]
+__all__ = ["check_aggregator", "check_behaviour", "check_cost", "check_mechanism", "check_policy"]
 
 _SERVICES = "mnist", "fashion-mnist", "emnist"
 _SMALL = ["training.backend=surrogate", "rounds=6", "clients.count=6"]
@@ -144,6 +146,53 @@ def check_cost(cost: type[Cost], **options: Any) -> None:
             _require(
                 name != "speed" or made.uses_speed or not steps.any(), "uses_speed is False, but speed plays a part"
             )
+
+
+def check_aggregator(aggregator: type[Aggregator], **options: Any) -> None:
+    """Check that an aggregator keeps its contracts.
+
+    Of the updates of one to seven clients, which it leaves as they are, it makes a model of finite numbers; equal
+    updates give equal models, and clients that are numbered otherwise the same one up to rounding. A new object that
+    has taken back what ``state()`` returned goes on as the old one would have.
+    """
+    _require(not (problem := subclass_problem(aggregator, Aggregator)), str(problem))
+    sizes = (5, 1, 7, 2, 3, 6, 4)
+    with _contracts(f"aggregator {aggregator.__name__}"):
+        proximal_weight(aggregator(**options))
+        whole = _models(aggregator(**options), sizes)
+        _require(all(np.isfinite(model).all() for model in whole), "the new model of finite ones is not finite")
+        _require(
+            _plain(whole) == _plain(_models(aggregator(**options), sizes)),
+            "equal updates give different models; keep memory in the object, not in its class or module",
+        )
+        others = _models(aggregator(**options), sizes, numbered=True)
+        _require(
+            all(np.allclose(*pair, rtol=1e-5, atol=1e-6) for pair in zip(whole, others, strict=True)),
+            "numbering clients otherwise changes the model",
+        )
+        first, second = aggregator(**options), aggregator(**options)
+        half = _models(first, sizes[:4])
+        second.restore(kept(first))
+        _require(
+            _plain(half + _models(second, sizes, half)) == _plain(whole),
+            "a new object that has restored what state() returned does not go on as the old one would have",
+        )
+
+
+def _models(
+    aggregator: Aggregator, sizes: Sequence[int], earlier: Sequence[Float32Array] = (), *, numbered: bool = False
+) -> list[Float32Array]:
+    """Return the models that come of rounds with so many clients, after the rounds of the earlier ones."""
+    models: list[Float32Array] = []
+    old = earlier[-1] if earlier else np.zeros(9, dtype=np.float32)
+    for round_, clients in enumerate(sizes[len(earlier) :], len(earlier)):
+        rng = stream(round_, "testing")
+        order = rng.permutation(clients) if numbered else np.arange(clients)
+        weights = (1 + 10 * np.arange(clients))[order].tolist()
+        changes = stream(round_, "updates").normal(size=(clients, len(old)))[order]
+        old = aggregate(aggregator, Updates((old + changes).astype(np.float32), weights, old), f"round {round_ + 1}")
+        models.append(old)
+    return models
 
 
 def _require(holds: object, broken: str) -> None:

@@ -288,6 +288,7 @@ def _federation_spec(scenario: Scenario, seed: int, shelf: Shelf, workers: int) 
         workers=workers,
         kernel=training.kernel,
         device=training.device,
+        aggregator=training.aggregation.plugin().create,
     )
 
 

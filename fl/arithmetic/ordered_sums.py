@@ -44,6 +44,19 @@ def column_sums(values: AnyArray) -> FloatArray:
     return np.array([math.fsum(column) for column in values.T.tolist()])
 
 
+def folded_sums(values: FloatArray) -> FloatArray:
+    """Return the sum along the last axis: its second half is added to its first until one number is left.
+
+    For sums too long to be exact in a reasonable time: the order is written, and errors grow with its logarithm.
+    """
+    while (length := values.shape[-1]) > 1:
+        half = length // 2
+        folded = values[..., : length - half].copy()
+        folded[..., :half] += values[..., length - half :]
+        values = folded
+    return values[..., 0]
+
+
 def exact_product(left: AnyArray, right: AnyArray) -> FloatArray:
     """Return the matrix products [..., n, o] of stacked matrices [..., n, i] and [..., i, o], by the BLAS.
 

@@ -1,8 +1,8 @@
 """Federated training of real models: the ``Federation`` behind a market.
 
-Each round all (client, service) jobs are trained, spread over worker threads; then each service's models are averaged
-(FedAvg) and its new global model is evaluated. What a job yields depends only on its own inputs, each job runs on one
-thread, and sums are taken in a fixed order: results have the same bits for any number of workers.
+Each round all (client, service) jobs are trained, spread over worker threads; then each service's models are aggregated
+and its new global model is evaluated. What a job yields depends only on its own inputs, each job runs on one thread,
+and sums are taken in a fixed order: results have the same bits for any number of workers.
 """
 
 from collections import defaultdict
@@ -18,8 +18,10 @@ from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, Float32Array, IntArray, UInt32Array
 from fl.data.emd import draw_images, label_counts
 from fl.data.validation_split import split
+from fl.training.aggregator import Updates, aggregate, kept, proximal_weight
 from fl.training.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.training.models import MODELS
+from fl.training.proximal import train_near
 from fl.training.regime import Kernel
 from fl.training.tasks import ClientData, Images, ModelFailed, Task, Trainer, visiting_order
 from fl.training.trainers import Engine
@@ -27,24 +29,7 @@ from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame
 
 MOST_HELD = 2**28
-"""Bytes of trained models that may wait to be averaged, beyond those of one client for each worker."""
-
-
-def fedavg(models: Iterable[Float32Array], sizes: Sequence[int]) -> Float32Array:
-    """Return the mean of clients' models [P], weighted by the data sizes D they were trained on (McMahan et al., 2017).
-
-    Summed one after another in double precision, so that the result has the same bits on any number of threads. Of
-    models that come one at a time, none is kept. Models that have diverged give a mean that is not finite, without a
-    warning: the caller checks.
-    """
-    total = float(sum(sizes))
-    if total <= 0:
-        raise ValueError("FedAvg needs clients that hold data")
-    mean = np.zeros(1)
-    for model, size in zip(models, sizes, strict=True):
-        with np.errstate(invalid="ignore"):  # inf - inf
-            mean = mean + (size / total) * model
-    return mean.astype(np.float32)
+"""Bytes of trained models that may wait to be aggregated, beyond those of one client for each worker."""
 
 
 class _Learner:
@@ -54,7 +39,10 @@ class _Learner:
         self.task = task
         self.engine = Engine(task.dataset, task.regime, kernel, task.service)
         self._device, self._model = device, (seed, "model", task.service)
+        self.proximal = proximal_weight(task.aggregator)
         self.batched = None if device == "cpu" else self.engine.batched(device, *self._model)
+        if self.proximal:  # it acts between the steps of one client
+            self.batched = None
         self.kernel = self.engine.kernel if device == "cpu" else "batched" if self.batched else f"reference on {device}"
         self.parameters = self.engine.initial_parameters(*self._model)
         data, divided = task.dataset, split(task.dataset.by_label, task.dataset.info.name, task.validation, seed)
@@ -167,10 +155,13 @@ class RealFederation(Federation):
 
         for service, trained in self._train(round_, by_service):
             service_jobs = by_service[service]
-            mean = fedavg(models(service_jobs, trained), [job.weight for job in service_jobs])
-            if not np.isfinite(mean).all():
+            learner = self._learners[service]
+            weights = [job.weight for job in service_jobs]
+            updates = Updates(models(service_jobs, trained), weights, learner.parameters)
+            new = aggregate(learner.task.aggregator, updates, f"service {service!r}, round {round_}")
+            if not np.isfinite(new).all():
                 raise Diverged(service, round_, None)
-            self._learners[service].parameters = mean
+            learner.parameters = new
         self._evaluate(self._learners[service] for service in by_service)
         return {
             service: TrainingOutcome(
@@ -182,9 +173,14 @@ class RealFederation(Federation):
         }
 
     def state(self) -> dict[str, AnyArray]:
-        """See ``Federation.state``: each service's global model [P], its accuracy, and its test accuracy, if any."""
+        """See ``Federation.state``: each service's global model [P], its accuracy, and its test accuracy, if any.
+
+        What its aggregator keeps comes with it.
+        """
         models = {f"{name}/model": learner.parameters for name, learner in self._learners.items()}
         models |= {f"{name}/accuracy": np.array([learner.accuracy]) for name, learner in self._learners.items()}
+        for name, learner in self._learners.items():
+            models |= {f"{name}/aggregator/{key}": array for key, array in kept(learner.task.aggregator).items()}
         return models | {
             f"{name}/test_accuracy": np.array([learner.test_accuracy])
             for name, learner in self._learners.items()
@@ -197,6 +193,8 @@ class RealFederation(Federation):
             learner.accuracy = float(state[f"{name}/accuracy"][0])
             if learner.test is not None:
                 learner.test_accuracy = float(state[f"{name}/test_accuracy"][0])
+            own = f"{name}/aggregator/"
+            learner.task.aggregator.restore({key[len(own) :]: state[key] for key in state if key.startswith(own)})
 
     def close(self) -> None:
         if self._pool:
@@ -207,7 +205,7 @@ class RealFederation(Federation):
     ) -> Iterator[tuple[str, Iterable[tuple[Float32Array, float]]]]:
         """Train all jobs; yield each service, and its jobs' parameters [P] and mean losses in their order.
 
-        They come one at a time, to be averaged at once: a model can be large, and a round have many clients.
+        They come one at a time, so that FedAvg adds each at once: a model can be large, and a round have many clients.
         """
 
         def train(job: TrainingJob) -> tuple[Float32Array, float]:
@@ -218,6 +216,8 @@ class RealFederation(Federation):
                 learner.engine.drawing("training", self._seed, round_, job.client, job.service),
                 learner.blaming(f"to train client {job.client} in round {round_}"),
             ):
+                if learner.proximal:
+                    return train_near(trainer, learner.parameters, data, learner.task.regime, learner.proximal)
                 return trainer.train(learner.parameters, *data, learner.task.regime)
 
         one_by_one = [

@@ -1,6 +1,6 @@
 """The tasks of real training: a service's data set and regime, what one client trains on, and what trains it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, Protocol
 
 import numpy as np
@@ -8,6 +8,8 @@ from numpy.random import Generator
 
 from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.data.registry import Dataset
+from fl.training.aggregator import Aggregator
+from fl.training.aggregators.fedavg import FedAvg
 from fl.training.regime import Regime
 from flmarket.core.errors import RunError
 
@@ -23,6 +25,7 @@ class Task:
     # the share of training images that accuracy is measured on, and no client has (``fl.data.validation_split``); 0: it
     # is measured on test images
     validation: float = 0.0
+    aggregator: Aggregator = field(default_factory=FedAvg)  # makes a new model of updates; the service's own
 
 
 class Images(NamedTuple):

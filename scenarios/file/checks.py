@@ -18,6 +18,7 @@ from fl.data.own_files import is_path
 from fl.data.registry import DATASETS, info
 from fl.data.validation_split import held_out, left_at_least
 from fl.surrogate.fitted import FitError, dqi_fit
+from fl.training.aggregator import FEDAVG
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
@@ -77,6 +78,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     yield from _unique_names(scenario)
     yield from _times(scenario)
     yield from _market_size(scenario)
+    yield from _aggregation(scenario)
     if catalogue.own_policies:
         yield from _policy_options(scenario)
     if catalogue.played:
@@ -148,6 +150,16 @@ def _evaluation(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator
         yield Mistake(
             ("training", "eval_samples"),
             f"must be at most {number(facts.test_size)}, the test images of {name}, not {number(wanted)}",
+        )
+
+
+def _aggregation(scenario: Scenario) -> Iterator[Mistake]:
+    training = scenario.training
+    if training.aggregation.kind != FEDAVG and not BACKENDS[training.backend].trains:
+        yield Mistake(
+            ("training", "aggregation", "kind"),
+            f"{training.aggregation.kind!r} needs models that are trained, and backend = {quoted(training.backend)} "
+            f'follows curves of {FEDAVG}; set training.backend to "real", or the kind to {quoted(FEDAVG)}',
         )
 
 

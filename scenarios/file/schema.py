@@ -27,6 +27,7 @@ from fl.data.emd import largest_emd
 from fl.data.own_files import is_path
 from fl.data.registry import DATASETS
 from fl.data.validation_split import LARGEST_SHARE
+from fl.training.aggregator import AGGREGATORS, FEDAVG
 from fl.training.models import MODELS
 from fl.training.regime import Device, Kernel, Regime
 from flmarket.core.declared import Unit, sentence_of
@@ -42,7 +43,15 @@ MOST_SWEPT = 100  # keys of one sweep
 OWN = "scenario"  # the type of problems whose sentences are made here; pydantic makes the others
 DATASET = DATASETS.kind  # of name that a path may stand for
 
-REGISTRIES: tuple[Registry[Any], ...] = (POLICIES, MODELS, DATASETS, MECHANISMS, BEHAVIOURS, COSTS)
+REGISTRIES: tuple[Registry[Any], ...] = (
+    POLICIES,
+    MODELS,
+    DATASETS,
+    MECHANISMS,
+    BEHAVIOURS,
+    COSTS,
+    AGGREGATORS,
+)
 """All kinds of plug-ins that a scenario can name."""
 
 
@@ -102,6 +111,9 @@ MechanismName = Annotated[
     str, AfterValidator(partial(_installed, "mechanism")), Field(json_schema_extra={"names": "mechanism"})
 ]
 CostName = Annotated[str, AfterValidator(partial(_installed, "cost")), Field(json_schema_extra={"names": "cost"})]
+AggregatorName = Annotated[
+    str, AfterValidator(partial(_installed, "aggregator")), Field(json_schema_extra={"names": "aggregator"})
+]
 BehaviourName = Annotated[
     str, AfterValidator(partial(_installed, "behaviour")), Field(json_schema_extra={"names": "behaviour"})
 ]
@@ -472,6 +484,31 @@ else:
     BackendName = Literal[tuple(BACKENDS)]
 
 
+class Aggregation(TomlTable):
+    """The rule by which each service makes a new model of its clients' updates."""
+
+    kind: Annotated[
+        AggregatorName,
+        Doc("""fedavg (the paper's), fedprox, median, trimmed-mean, krum, norm-clip, or a plug-in;
+        docs/aggregation.md. All but fedavg need models that are really trained."""),
+    ] = FEDAVG
+    options: Annotated[
+        Options, Field(exclude_if=lambda it: not it), Doc("Settings of the rule, as the rule documents them.")
+    ] = {}
+
+    def __str__(self) -> str:
+        return ", ".join([self.kind, *(f"{name} {value}" for name, value in self.options.items())])
+
+    @property
+    def given(self) -> bool:
+        """Whether it is another than the paper's."""
+        return self != Aggregation()
+
+    def plugin(self) -> "NamedPlugin":
+        """Return it as a plug-in."""
+        return NamedPlugin(AGGREGATORS, self.kind, self.options, ("training", "aggregation"), "kind")
+
+
 class Training(_RegimeTable):
     """Local training and evaluation: the keys of a regime (``fl.training.regime``), and these.
 
@@ -502,6 +539,11 @@ class Training(_RegimeTable):
     kernel: Annotated[
         Kernel, Doc("Training code: the fused kernel, PyTorch as the reference, or the fastest one that works here.")
     ] = "auto"
+    aggregation: Annotated[
+        Aggregation,
+        Field(exclude_if=lambda it: not it.given),
+        Doc("The rule by which each service makes a new model of its clients' updates."),
+    ] = Aggregation()
     by_dataset: Annotated[
         dict[DatasetName, TrainingOverride], Doc("Tables [training.by_dataset.NAME]: what differs for one data set.")
     ] = Field(default={})
@@ -656,6 +698,7 @@ class Scenario(TomlTable):
         yield NamedPlugin(MECHANISMS, market.mechanism, market.options, ("market",), "mechanism")
         yield NamedPlugin(BEHAVIOURS, behaviour.kind, behaviour.options, shared, "kind")
         yield from (own for own in self.clients.behaviours() if own.table != shared)
+        yield self.training.aggregation.plugin()
 
     def service(self, name: str) -> Service:
         """Return the service of that name; KeyError where there is none."""

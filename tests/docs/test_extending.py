@@ -17,7 +17,8 @@ from flmarket.core import plugins
 from scenarios.file.schema import REGISTRIES
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [DOCS / f"extending/{name}.md" for name in ("policy", "model", "dataset", "mechanism", "behaviour", "cost")]
+KINDS = "policy", "model", "dataset", "mechanism", "behaviour", "cost", "aggregator"
+PAGES = [DOCS / f"extending/{name}.md" for name in KINDS]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 Run = Callable[[str], str]
@@ -83,6 +84,7 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
         "next_price.py",
         "patient.py",
         "hourly.py",
+        "half_way.py",
     }
     assert set(BY_FILE[0]) == plugins_of_ones_own | {"bars.toml"}
     printed = "".join(map(run, BY_FILE[1]))

@@ -8,8 +8,9 @@ import pytest
 
 from des.costs.energy import Energy
 from des.mechanisms.pay_as_offered import PayAsOffered
-from flmarket import Behaviour, Clearing, Cost, Mechanism, Offer, Policy, allocate, fill_budget
-from flmarket.testing import check_behaviour, check_cost, check_mechanism, check_policy
+from fl.training.aggregators.krum import Krum
+from flmarket import Aggregator, Behaviour, Clearing, Cost, Mechanism, Offer, Policy, allocate, fill_budget
+from flmarket.testing import check_aggregator, check_behaviour, check_cost, check_mechanism, check_policy
 
 
 class Cheapest(Policy):
@@ -132,10 +133,29 @@ class HidesItsSpeed(Cost):
 
 @pytest.mark.parametrize(
     ("check", "kind"),
-    [(check_policy, Cheapest), (check_mechanism, PayAsOffered), (check_behaviour, Doubles), (check_cost, Energy)],
+    [
+        (check_policy, Cheapest),
+        (check_mechanism, PayAsOffered),
+        (check_behaviour, Doubles),
+        (check_cost, Energy),
+        (check_aggregator, Krum),
+    ],
 )
 def test_nothing_is_said_of_what_keeps_its_contracts(check: Callable[[type], None], kind: type) -> None:
     check(kind)
+
+
+class LastWins(Aggregator):
+    def aggregate(self, updates):
+        return updates.models[-1]
+
+
+class ForgetsItsVelocity(Aggregator):
+    velocity = np.zeros(1)
+
+    def aggregate(self, updates):
+        self.velocity = 0.5 * self.velocity + updates.models.mean(0) - updates.old
+        return updates.old + self.velocity
 
 
 AGAIN = "asked the same again, returns something else"
@@ -162,6 +182,12 @@ BROKEN: list[tuple[Callable[[Any], None], type, str]] = [
     (check_behaviour, Restless, f"behaviour Restless, the paper's market: bids(), {AGAIN}"),
     (check_cost, UpAndDown, "cost UpAndDown: a cost rises and falls as the EMD rises; it must go one way"),
     (check_cost, HidesItsSpeed, "cost HidesItsSpeed: uses_speed is False, but speed plays a part"),
+    (check_aggregator, LastWins, "aggregator LastWins: numbering clients otherwise changes the model"),
+    (
+        check_aggregator,
+        ForgetsItsVelocity,
+        "aggregator ForgetsItsVelocity: a new object that has restored what state() returned does not go on as",
+    ),
     (check_behaviour, LearnsInVain, f"behaviour LearnsInVain, the paper's market: {RESTORED}"),
 ]
 

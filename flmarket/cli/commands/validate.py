@@ -30,6 +30,8 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
         result(f"{source}: valid: {scenario.name}, {counts}{sweep}")
         for chosen in regimes_of(markets):
             result(f"  {chosen}")
+        for rule in dict.fromkeys(str(it.training.aggregation) for it in markets if it.training.aggregation.given):
+            result(f"  aggregation: {rule}")
         for name in sorted({name for market in markets for name in recorded_of(market)} - {*missing}):
             result(f"  {name}: {shelf.get(name).sizes}")
     for name in missing:

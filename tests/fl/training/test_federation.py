@@ -18,7 +18,8 @@ from fl.arithmetic.streams import stream
 from fl.data.dataset import Shape
 from fl.data.emd import draw_images, label_counts
 from fl.training import federation as federations
-from fl.training.federation import RealFederation, fedavg
+from fl.training.aggregators.fedavg import fedavg
+from fl.training.federation import RealFederation
 from fl.training.jobs import Diverged, TrainingJob
 from fl.training.local import ReferenceTrainer
 from fl.training.models import model

@@ -31,6 +31,22 @@ def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path) -
     ]
 
 
+def test_another_aggregation_than_the_paper_s_is_shown_and_what_is_wrong_with_it_is_named_by_its_line(
+    one_service: str, tmp_path: Path
+) -> None:
+    rule = "[training.aggregation]\nkind = 'krum'\noptions.share = 0.3\n"
+    (tmp_path / "one.toml").write_text(one_service + rule)
+    assert flmarket("validate", "one.toml", cwd=tmp_path).stdout.splitlines()[2] == "  aggregation: krum, share 0.3"
+    (tmp_path / "one.toml").write_text(one_service + rule.replace("0.3", "0.6"))
+    done = flmarket("validate", "one.toml", cwd=tmp_path)
+    assert done.returncode == 2
+    line = len(one_service.splitlines()) + 3
+    assert done.stderr == (
+        f"one.toml:{line}: training.aggregation.options.share: aggregator 'krum': share must be a number of at least 0 "
+        "and below 0.5, not 0.6\n"
+    )
+
+
 def test_the_page_on_scenarios_shows_what_is_printed(tmp_path: Path) -> None:
     page = (Path(__file__).parents[4] / "docs" / "scenario.md").read_text()
     example, shown = re.findall(r"^```toml\n(.*?)^```", page, re.M | re.S)[0], re.findall(r"^    (.*\n)", page, re.M)

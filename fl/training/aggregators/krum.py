@@ -1,0 +1,45 @@
+"""Krum: the model that lies among the most others."""
+
+import numpy as np
+
+from fl.arithmetic.ordered_sums import folded_sums
+from fl.arrays import Float32Array, FloatArray
+from fl.training.aggregator import Aggregator, Updates, mean_of, outliers
+from flmarket.core.plugin_options import in_range, whole
+
+__all__ = ["Krum"]
+
+
+class Krum(Aggregator):
+    """The model nearest to its neighbours, or the mean of the ``keep`` nearest (Blanchard et al., 2017).
+
+    Of n updates, f may be an attacker's: the ``share`` of n, rounded down, and at most what the paper allows,
+    n >= 2 f + 3. Of one or two updates nothing can be told; their mean is taken. Of models that are equally near, the
+    one that is nearer to all is taken first, so that numbering clients otherwise changes nothing.
+    """
+
+    def __init__(self, *, share: float = 0.2, keep: int = 1) -> None:
+        """Take the share of the clients that may be attackers, and the number of models averaged (Multi-Krum)."""
+        self._share = in_range("share", share, 0, 0.5, below=True)
+        self._keep = whole("keep", keep, 1)
+
+    def aggregate(self, updates: Updates) -> FloatArray:
+        models = updates.models
+        clients = len(models)
+        if clients < 3:
+            return mean_of(models)
+        attackers = min(outliers(self._share, clients), (clients - 3) // 2)
+        others = np.sort(_squared_distances(models), axis=1)[:, 1:]  # the first is itself
+        to_nearest = np.add.accumulate(others, axis=1)  # [n, n - 1] the sum of the distances to so many others
+        best = np.lexsort((to_nearest[:, -1], to_nearest[:, clients - attackers - 3]))
+        best = best[: min(self._keep, clients - attackers)]
+        return mean_of(models[best])
+
+
+def _squared_distances(models: Float32Array) -> FloatArray:
+    """Return the squared distance [n, n] of each model to each; a model is nearer to itself than to any other."""
+    distances = np.full((len(models), len(models)), -1.0)
+    for i in range(len(models) - 1):
+        apart = models[i + 1 :] - models[i].astype(np.float64)
+        distances[i, i + 1 :] = distances[i + 1 :, i] = folded_sums(apart * apart)
+    return distances

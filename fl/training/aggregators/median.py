@@ -1,0 +1,15 @@
+"""The median of each parameter."""
+
+from fl.arrays import FloatArray
+from fl.training.aggregator import Aggregator, Updates, ascending, mean_of
+
+__all__ = ["Median"]
+
+
+class Median(Aggregator):
+    """The median of each parameter over the clients, whatever their data sizes (Yin et al., 2018)."""
+
+    def aggregate(self, updates: Updates) -> FloatArray:
+        models = ascending(updates)
+        clients = len(models)
+        return mean_of(models[(clients - 1) // 2 : clients // 2 + 1])

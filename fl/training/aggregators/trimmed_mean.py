@@ -1,0 +1,20 @@
+"""The mean of each parameter without its extremes."""
+
+from fl.arrays import FloatArray
+from fl.training.aggregator import Aggregator, Updates, ascending, mean_of, outliers
+from flmarket.core.plugin_options import in_range
+
+__all__ = ["TrimmedMean"]
+
+
+class TrimmedMean(Aggregator):
+    """The mean of each parameter without a share of the highest and the lowest values (Yin et al., 2018)."""
+
+    def __init__(self, *, share: float = 0.2) -> None:
+        """Take the share of the clients, rounded down, that is left out at each end."""
+        self._share = in_range("share", share, 0, 0.5, below=True)
+
+    def aggregate(self, updates: Updates) -> FloatArray:
+        models = ascending(updates)
+        cut = outliers(self._share, len(models))
+        return mean_of(models[cut : len(models) - cut])
