@@ -381,6 +381,6 @@ class Market:
             total_left=self.ledger.left(spec.name),
             accuracy=self.states[m].accuracy,
             target_accuracy=spec.target_accuracy,
-            privileged=spec.privileged,
+            privileged=spec.privileged or self._population.spec.disclosure.public_data,
             unwilling=unwilling,
         )

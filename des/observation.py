@@ -15,7 +15,9 @@ from flmarket.core.text import counted
 
 @dataclass(frozen=True, slots=True)
 class Privileged:
-    """The data that the paper hides from services. Only policies that declare ``privileged = True`` see it.
+    """The data that the paper hides from services.
+
+    Only policies that declare ``privileged = True`` see it, or all where the market makes data public.
 
     Attributes:
         data_size: [C] images that each client reports for this service; what it holds, unless it misreports.
@@ -57,7 +59,7 @@ class Observation:
         target_accuracy: the accuracy at which the service leaves.
         key: identifies the service's own random stream of this round; use ``rng()``.
         offline: clients that cannot be selected in this round; an offer to one is an error. See ``available``.
-        privileged: what only policies that declare ``privileged`` see; otherwise None.
+        privileged: what only policies that declare ``privileged`` see, or all where data are public; otherwise None.
         unwilling: [C] whether a client does not serve this service at the price that the mechanism asks for, or has
             refused it already in this round; None if all serve. See ``available``.
         bids_public: whether ``bids`` shows what clients ask of the rivals. If not, the rivals' rows are zero whether or

@@ -88,14 +88,17 @@ def decide(
     if seeing:  # offers of plug-ins, which may be lists, or wrong; policies that see them must not change them
         offers = {name: _read(offer, labels.get(name, name), observations[name]) for name, offer in offers.items()}
     for name in seeing:
-        revealed = reveal(observations[name], offers)
+        revealed = reveal(observations[name], offers, privileged=policies[name].privileged)
         decisions[name] = Decision(revealed, _act(policies[name], labels[name], revealed))
     return {name: decisions[name] for name in observations if name in decisions}
 
 
-def reveal(observation: Observation, offers: Mapping[str, Offer]) -> Observation:
-    """Return a privileged observation with the rivals' offers in this round."""
-    if observation.privileged is None:
+def reveal(observation: Observation, offers: Mapping[str, Offer], *, privileged: bool) -> Observation:
+    """Return a privileged observation with the rivals' offers in this round.
+
+    Where data are public, every observation has them: what the policy declares counts.
+    """
+    if not privileged or observation.privileged is None:
         raise RunError(
             f"the policy of service {observation.service!r} declares sees_offers; it must declare privileged, too"
         )

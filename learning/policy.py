@@ -15,6 +15,7 @@ from typing import ClassVar
 
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
+from fl.data.dqi import DQIParameters
 from fl.surrogate.learning_curves import Curve
 from flmarket.core.errors import InputError
 from flmarket.core.files import read_regular
@@ -72,6 +73,8 @@ class PolicyContext:
             by which the environments scale it; None in a context that was made by hand.
         ranges: returns the ranges of what data can cost and be worth, by which a service can say what a client is worth
             to it before anybody bids; None likewise.
+        dqi: the parameters of eq. (6) for the service's data set, by which the DQI of any data follows; None where the
+            market hides data sizes and EMDs.
     """
 
     service: str
@@ -85,6 +88,7 @@ class PolicyContext:
     curve: Curve | None = None
     bounds: Callable[[], Bounds] | None = field(default=None, compare=False, repr=False)
     ranges: Callable[[], DataRanges] | None = field(default=None, compare=False, repr=False)
+    dqi: DQIParameters | None = None
 
     @property
     def data(self) -> DataRanges:

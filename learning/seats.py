@@ -36,6 +36,7 @@ def context(market: Market, service: str) -> PolicyContext:
         curve=spec.curve,
         bounds=partial(bounds_of, market, m),
         ranges=partial(ranges, clients, spec.labels, spec.dqi),
+        dqi=spec.dqi if clients.disclosure.public_data else None,
     )
 
 

@@ -203,6 +203,7 @@ def policy_context(scenario: Scenario, service: Service, curve: Curve | None) ->
         curve=curve,
         bounds=partial(observed_bounds, scenario, service.name),
         ranges=partial(data_ranges, scenario, service.dataset),
+        dqi=dqi_parameters(scenario.dqi, service.dataset) if scenario.market.data == "public" else None,
     )
 
 
@@ -373,7 +374,7 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         behaviour=behaviour or _behaviour(clients),
         lasting=Lasting(**clients.lasting.model_dump()),
         cost_noise=clients.cost.noise,
-        disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise),
+        disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise, market.data == "public"),
         partitions=partitions,
         everything=not clients.data_size,
     )

@@ -16,7 +16,7 @@ from fl.arrays import FloatArray
 
 @dataclass(frozen=True, slots=True)
 class Disclosure:
-    """The part of bids and DQI that services see."""
+    """The part of bids, DQI and data that services see."""
 
     # whether a service sees what clients ask of its rivals; otherwise it sees only its own bids
     public_bids: bool = True
@@ -24,6 +24,7 @@ class Disclosure:
     # how far the DQI that it sees may be off, as a part of the range of the DQI that clients can have for it. A rank is
     # that of the noisy values.
     dqi_noise: float = 0.0
+    public_data: bool = False  # whether every service sees the data sizes and EMDs that clients report
 
 
 class CostNoise:

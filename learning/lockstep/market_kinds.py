@@ -119,6 +119,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
         (spec.partitions is not None, "has clients that own their images (data.partition)"),
         (spec.costs_differ, "has clients whose costs differ for equal data (clients.cost.unit, or its kind and speed)"),
         (spec.cost_noise > 0, "has noise in its clients' costs (clients.cost.noise)"),
+        (spec.disclosure.public_data, "shows services the clients' data (market.data)"),
         (spec.disclosure != Disclosure(), "hides bids or DQI from services (market.bids, dqi and dqi_noise)"),
     ):
         if refused:

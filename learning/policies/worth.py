@@ -10,6 +10,7 @@ from des.offer_checks import MOST
 from fl.arrays import BoolArray, FloatArray, IntArray
 from flmarket.core.plugin_options import in_range
 from learning.client_selection.selection import fill_budget, ranking
+from learning.client_selection.set_worth import offer_to_union, union_parameters
 from learning.policy import NEXT_TO_NONE, Policy, PolicyContext
 
 __all__ = ["Worth"]
@@ -38,7 +39,8 @@ class Worth(Policy):
     clients ask or report moves nobody's value.
 
     The best ratio of worth to bid comes first. Under a mechanism that keeps budgets it names all such clients; under
-    the others, those that its budget can pay.
+    the others, those that its budget can pay. As a union, each client is offered what it adds to those before it, so
+    that the offers add up to what they are worth together.
     """
 
     summary = "offers what clients are worth by their data quality, best worth per bid first"
@@ -49,8 +51,12 @@ class Worth(Policy):
         *,
         markup: float = 1.5,  # what a client is worth whose DQI is half-way in its range, in half-way costs; above 0
         values: Sequence[float] | None = None,  # [C] what each client is worth in every round, money, whatever its DQI
+        together: str = "additive",  # what clients are worth together: additive or union
     ) -> None:
         super().__init__(context)
+        self._union = union_parameters(context, together)
+        if self._union is not None and values is not None:
+            raise ValueError('values are each client\'s own; leave them out, or together = "union"')
         markup = in_range("markup", markup, 0, above=True)
         self._values = None if values is None else _checked(values, context.clients)
         if self._values is None:
@@ -58,6 +64,8 @@ class Worth(Policy):
             self._unit = markup * data.middle_cost / data.middle_quality if data.middle_quality > NEXT_TO_NONE else 0.0
 
     def act(self, observation: Observation) -> Offer:
+        if self._union is not None:
+            return offer_to_union(observation, self._union, self._unit)
         bids = observation.own_bids
         worth = self._values
         if worth is None:

@@ -462,6 +462,12 @@ class Market(TomlTable):
         uniformly between plus and minus this part of the range of the DQI that clients can have. A rank is that of
         the noisy values."""),
     ] = 0.0
+    data: Annotated[
+        Literal["hidden", "public"],
+        Field(exclude_if=lambda it: it == "hidden"),
+        Doc("""Whether services see the data sizes and EMDs that clients report: hidden, as in the paper, or public, as
+        where clients report them with their bids. Then a service can value clients as a set."""),
+    ] = "hidden"
 
 
 def _regime_keys(absent: str) -> dict[str, Any]:

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from des.clients.disclosure import Disclosure
 from des.log_records import Outcome
 from des.money import MICRO
 from des.observation import Offer, Privileged
@@ -227,7 +228,7 @@ def test_it_beats_every_heuristic_where_clients_are_scarce(make_market):
 
 def test_seeing_offers_needs_privilege(make_market, make_observation):
     with pytest.raises(RunError, match="must declare privileged"):
-        reveal(make_observation([[1.0]]), {})
+        reveal(make_observation([[1.0]]), {}, privileged=True)
 
     class Peeking(Policy):
         sees_offers = True
@@ -235,6 +236,7 @@ def test_seeing_offers_needs_privilege(make_market, make_observation):
         def act(self, observation):
             return Offer.none()
 
-    market = make_market(["alpha"])
-    with pytest.raises(RunError, match="must declare privileged"):
-        play_round(market, {"alpha": Peeking(seat(market, {"alpha": "lcfa"})["alpha"].context)})
+    for public in (False, True):  # everybody's data, which are not the rivals' offers
+        market = make_market(["alpha"], disclosure=Disclosure(public_data=public))
+        with pytest.raises(RunError, match="must declare privileged"):
+            play_round(market, {"alpha": Peeking(seat(market, {"alpha": "lcfa"})["alpha"].context)})
