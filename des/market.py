@@ -242,7 +242,8 @@ class Market:
         present = {i for i, (spec, state) in enumerate(services) if state.takes_part(spec, number)}
         world = self._population.draw(number)
         view = self._view(number, conditions, world, bids_shown(world.bid, present))
-        return self._observation(m, view, budget=self.services[m].budget)
+        unable = None if world.serves is None else ~world.serves[m]
+        return self._observation(m, view, self.services[m].budget, unable)
 
     def _open(self) -> Round:
         if self._current is None:
@@ -272,7 +273,7 @@ class Market:
         self._impose(number)
         active = tuple(m for m, state in enumerate(self.states) if state.active)
         world, journal = self._population.draw(number), Journal(self._clock, number)
-        asks = asks_of(self.mechanism, world.bid, world.data_size, number)
+        asks = asks_of(self.mechanism, world.bid, world.data_size, number, world.serves)
         journal.record(Kind.REFRESH)
         self._current = Round(
             number,

@@ -220,7 +220,13 @@ class ClearingError(RunError):
     """A mechanism broke a rule that all mechanisms must keep."""
 
 
-def asks_of(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_: int) -> Asks:
+def asks_of(
+    mechanism: Mechanism,
+    bids: MicroArray,  # [M, C]
+    data_size: IntArray,
+    round_: int,
+    serves: BoolArray | None = None,  # [M, C] whether a client can serve a service at all; None if all can serve all
+) -> Asks:
     """Return what services have to pay at least in a round: to no willing client less than its bid.
 
     Raises:
@@ -228,7 +234,7 @@ def asks_of(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_:
     """
     asks = mechanism.ask(bids, data_size)
     if isinstance(asks, Asks) and asks.least is bids and asks.willing is None:
-        return asks
+        return asks if serves is None else Asks(bids, serves)
     refuse = partial(_refusal, mechanism, "ask", round_)
     if not isinstance(asks, Asks):
         raise refuse(f": must return Asks, not {type(asks).__name__}")
@@ -238,7 +244,7 @@ def asks_of(mechanism: Mechanism, bids: MicroArray, data_size: IntArray, round_:
         raise refuse(": willing must be booleans, one for each service and client")
     if (least < bids)[willing].any():
         raise refuse(": asks for less than a bid (eq. 5)")
-    return Asks(least, willing)
+    return Asks(least, willing if serves is None else read_only(willing & serves))
 
 
 def by_service(book: Book) -> Iterator[tuple[int, IntArray]]:

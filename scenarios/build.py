@@ -7,7 +7,10 @@ So a runner seats a new one before the round that it begins in (``Seats``); who 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 from typing import Any, Self
+
+import numpy as np
 
 from des.behaviour import Behaviour
 from des.clients.data_tables import Group, Lasting, PopulationSpec, Valuation
@@ -20,6 +23,7 @@ from des.money import MICRO, to_micro
 from des.schedule import Change, Conditions, Schedule
 from des.service import ServiceSpec
 from des.timeline import Durations
+from fl.arrays import BoolArray, read_only
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.data.dataset import short_digest
 from fl.data.dqi import PRINTED, PUBLISHED, DQIParameters
@@ -377,7 +381,22 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> P
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise, market.data == "public"),
         partitions=partitions,
         everything=not clients.data_size,
+        serves=eligibility(scenario),
     )
+
+
+def eligibility(scenario: Scenario) -> BoolArray | None:
+    """Return which services each client can serve, [M, C]; None if all can serve all."""
+    groups = scenario.clients.groups
+    if all(group.services is None for group in groups):
+        return None
+    serves = np.ones((len(scenario.services), scenario.clients.count), dtype=np.bool_)
+    ends = accumulate(group.count for group in groups)
+    for group, end in zip(groups, ends, strict=True):
+        if group.services is not None:
+            able = [service.name in group.services for service in scenario.services]
+            serves[:, end - group.count : end] = np.array(able)[:, None]
+    return read_only(serves)
 
 
 def _behaviour(clients: Clients) -> Behaviour:

@@ -19,7 +19,7 @@ from des.clients.mixture import Mixture
 from des.cost import ALIKE, Cost, PrivateType, cost_ends
 from des.money import MicroArray
 from fl.arithmetic.elementary import rounded
-from fl.arrays import AnyArray, FloatArray, IntArray
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.data.dqi import DQIParameters, dqi, dqi_range
 from fl.data.emd import largest_emd, realised_emd
 from fl.data.partition import Partition
@@ -71,6 +71,7 @@ class PopulationSpec:
     # are drawn from all, and belong to nobody
     partitions: tuple[Partition, ...] | None = None
     everything: bool = False  # whether clients hold all that they own in each round
+    serves: BoolArray | None = None  # [M, C] whether a client can serve a service; None if all can serve all
 
     @property
     def counts(self) -> list[int]:

@@ -21,7 +21,7 @@ from des.clients.disclosure import CostNoise, DQIView
 from des.cost import costs
 from des.money import Micro, MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
-from fl.arrays import FloatArray, IntArray, read_only
+from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from fl.data.dqi import DQIParameters
 from fl.training.jobs import TrainingJob
 from flmarket.core.plugin_errors import plugin_state
@@ -57,6 +57,7 @@ class Qualities(DataSets):
     bid: MicroArray  # O, in micro-units
     held: Held  # the truth, which services do not see
     seen: FloatArray  # what services see in place of the DQI; the same, unless the market discloses less
+    serves: BoolArray | None = None  # whether a client can serve a service at all; None if all can serve all
 
 
 def public_ranges(spec: PopulationSpec, labels: int, parameters: DQIParameters) -> Ranges:
@@ -121,7 +122,8 @@ class Population:
             costs = self._costs(round_, held.table, at)
         bids = bids_of(self.spec.behaviour, round_, costs)
         bids.setflags(write=False)
-        return Qualities(held.table, at, bids, held, self._dqi_view.seen(DataSets(held.table, at).dqi, round_))
+        seen = self._dqi_view.seen(DataSets(held.table, at).dqi, round_)
+        return Qualities(held.table, at, bids, held, seen, self.spec.serves)
 
     def held(self, round_: int) -> Held:
         """Return what data clients hold in a round, whatever they say of it."""

@@ -114,6 +114,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
             "changes its mechanism in the middle of the run",
         ),
         (not market.population.truthful, f"has clients that need not tell the truth (behaviour {behaviour.__name__})"),
+        (spec.serves is not None, "has clients that cannot serve every service (clients.groups, services)"),
         (spec.lasting.persistence > 0, "has data that lasts from round to round (clients.lasting)"),
         (spec.mixed, "draws label mixes (clients.label_mix)"),
         (spec.partitions is not None, "has clients that own their images (data.partition)"),

@@ -93,7 +93,9 @@ def stripped(scenario: Scenario) -> Scenario:
     first: dict[str, Service] = {}
     for service in scenario.services:
         first.setdefault(service.dataset, service)
-    groups = tuple(it.model_copy(update={"behaviour": type(it.behaviour)()}) for it in scenario.clients.groups)
+    groups = tuple(
+        it.model_copy(update={"behaviour": type(it.behaviour)(), "services": None}) for it in scenario.clients.groups
+    )
     clients = {"behaviour": ClientBehaviour(), "availability": None, "groups": groups}
     measured = {"backend": REAL.name, "eval_samples": None, "validation": 0.0}
     return scenario.model_copy(

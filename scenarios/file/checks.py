@@ -20,6 +20,7 @@ from fl.data.validation_split import held_out, left_at_least
 from fl.surrogate.fitted import FitError, dqi_fit
 from fl.training.aggregator import FEDAVG
 from flmarket.core.errors import InputError
+from flmarket.core.names import unknown
 from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
 from scenarios.file.client_files import partition_of, partitions_of, trace_of, without_images
@@ -285,6 +286,10 @@ def _groups(scenario: Scenario) -> Iterator[Mistake]:
                 f"makes {number(total)} clients of the groups up to this one; clients.count is {number(clients.count)}",
             )
             return
+        names = [service.name for service in scenario.services]
+        for place, name in enumerate(group.services or ()):
+            if name not in names:
+                yield Mistake((*at, "services", place), unknown("service", name, names))
         if group.emd is not None and follow:
             yield Mistake((*at, "emd"), f"cannot be given together with {follow}, from which it follows")
         if group.label_mix.dirichlet is not None and follow != "clients.label_mix":

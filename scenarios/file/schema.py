@@ -322,7 +322,7 @@ class Clients(TomlTable):
         return [*found, *([(None, self.model_copy(update={"count": left, "groups": ()}))] if left > 0 else ())]
 
     def _of(self, group: "ClientGroup") -> "Clients":
-        own = {key: value for key, value in group if value is not None and key != "name"}
+        own = {key: value for key, value in group if value is not None and key not in ("name", "services")}
         if group.cost.kind is not None:  # another kind begins afresh
             own["cost"] = ClientCost(noise=self.cost.noise).model_copy(update=_given(group.cost))
         else:
@@ -400,6 +400,13 @@ class ClientGroup(_PartOfClients):
         Doc("""Clients of the group. They are numbered group by group, from 0; those of no group come last, and
         clients.count is how many there are in all."""),
     ]
+    services: Annotated[
+        Several[Name] | None,
+        MinLen(1),
+        MaxLen(1_000),
+        Field(json_schema_extra={"absent": "all"}),
+        Doc("Names of the services that its clients can serve; the others cannot offer them anything. Absent: all."),
+    ] = None
 
 
 PartitionRule = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]

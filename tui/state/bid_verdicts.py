@@ -118,6 +118,8 @@ class RoundBook:
         """[M, C] the outcome for each service and client, as its place in ``ORDER``."""
         unwanted, misfit, offline, left = (np.int8(place) for place in range(3, len(ORDER)))
         verdicts = np.where(self.qualities.bid <= np.array(self._remaining)[:, None], unwanted, misfit)
+        if self.qualities.serves is not None:
+            verdicts[~self.qualities.serves] = unwanted
         verdicts[:, list(self.conditions.offline)] = offline
         verdicts[~np.array(self._takes_part)] = left
         for (service, client), offer in self._offers.items():
@@ -182,6 +184,7 @@ class RoundBook:
             cores=self.conditions.cores + cores,
             budget=self.logged.services[service].budget + budget,
             offline=self.conditions.offline,
+            serves=None if self.qualities.serves is None else self.qualities.serves[service],
         )
 
     def under_changes(self, service: int) -> dict[str, Possible]:
@@ -252,6 +255,10 @@ class RoundBook:
                 return "the service reached its target and left"
             case BidVerdict.OFFLINE:
                 return "the client is offline in this round"
+            case BidVerdict.UNWANTED if (
+                self.qualities.serves is not None and not self.qualities.serves[service, client]
+            ):
+                return "it does not serve this service"
             case BidVerdict.UNWANTED:
                 return "not chosen, though it fits the remaining budget"
             case BidVerdict.MISFIT if bid > self.logged.services[service].budget:

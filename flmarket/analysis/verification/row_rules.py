@@ -13,6 +13,7 @@ from fl.arithmetic.elementary import power, rounded
 from fl.arrays import AnyArray, BoolArray, FloatArray
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
+from scenarios.build import eligibility
 from scenarios.file.schema import Service
 from scenarios.logs.columns import AMOUNTS
 
@@ -51,7 +52,7 @@ def shape(logs: Logs) -> Iterator[Finding]:
 
 
 def scenario(logs: Logs) -> Iterator[Finding]:
-    """Data sets, policies, targets, budgets and clients are the scenario's; no offer is made to a client offline."""
+    """Data sets, policies, targets, budgets and clients are the scenario's; who gets offers is there and can serve."""
     for key, fit in logs.other_fits.items():
         if fit is not None and fit.digest in logs.meta.get("hashed", ""):
             yield Finding(f"meta.json: fits: {key} is not that of the run's hash")
@@ -70,6 +71,9 @@ def scenario(logs: Logs) -> Iterator[Finding]:
     places = zip(logs.order_of(offers).tolist(), offers["client"].tolist(), strict=True)
     asleep = np.array([client in played[at].offline for at, client in places], dtype=np.bool_)
     yield from offers.wrong(asleep, "the client is offline in this round, but gets an offer")
+    if (serves := eligibility(logs.scenario)) is not None:
+        unable = ~serves[offers["m"], offers["client"]]
+        yield from offers.wrong(unable, "the client's group does not serve this service, but it gets an offer")
 
 
 def progress(logs: Logs) -> Iterator[Finding]:

@@ -110,8 +110,10 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         public_bids=scenario.market.bids == "public",
         over_budget=MECHANISMS.create(now.scenario.market.mechanism, **now.scenario.market.options).keeps_budgets,
     )
+    m = logs.places[service]
     return view.of(
-        logs.places[service],
+        m,
+        unwilling=None if world.serves is None else ~world.serves[m],
         budget=int(rows.loc[service, "budget"]),
         total_left=None if total is None else int(to_micro(total) - logs.rounds["spent"][earlier].sum()),
         accuracy=float(accuracy[-1]) if accuracy.size else 0.0,  # agents do not look at that of the first round

@@ -102,6 +102,8 @@ def _why_not(logs: Logs) -> str:
 def _bound(logs: Logs, number: int, world: Qualities, there: IntArray, budgets: MicroArray) -> Bound:
     now, values = logs.conditions(number), np.maximum(world.dqi[there], 0.0)
     values[:, list(now.offline)] = 0.0
+    if world.serves is not None:
+        values[~world.serves[there]] = 0.0
     return _joint_bound(values.tobytes(), world.bid[there].tobytes(), budgets.tobytes(), values.shape, now.cores)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
-from fl.arrays import FloatArray, IntArray
+from fl.arrays import BoolArray, FloatArray, IntArray
 from learning.client_selection.knapsack import knapsack
 from learning.policies.oracle import critical_prices
 
@@ -86,11 +86,14 @@ def possible(
     cores: int,  # K
     budget: Micro,  # of the service, micro-units
     offline: Collection[int] = (),  # clients that could not be had
+    serves: BoolArray | None = None,  # [C] whether clients can serve it at all; None if all can
 ) -> Possible:
     """Return the best set that a service could have had."""
     prices = prices_of(bids, rivals, cores)
     values = np.maximum(dqi, 0.0)
     values[list(offline)] = 0.0
+    if serves is not None:
+        values[~serves] = 0.0
     chosen = _best(prices.tobytes(), values.tobytes(), budget)
     return Possible(chosen, prices, float(values[chosen].sum()))
 
@@ -114,6 +117,7 @@ def best_set(
         cores=now.cores + cores,
         budget=now.budgets[service] + budget,
         offline=now.offline,
+        serves=None if world.serves is None else world.serves[m],
     )
 
 

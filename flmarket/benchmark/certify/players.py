@@ -111,7 +111,7 @@ class Bench:
         values = self.market.values if values is None else values
         bids = self.market.costs if bids is None else bids
         world = replace(self._world, bid=read_only(bids))
-        asks = asks_of(self._platform.mechanism, world.bid, world.data_size, round_)
+        asks = asks_of(self._platform.mechanism, world.bid, world.data_size, round_, world.serves)
         self.posted = asks.least is not world.bid
         names = [spec.name for spec in self._specs]
         ledger = Ledger(names, bids.shape[1])
