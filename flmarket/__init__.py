@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fl.training.aggregator import Aggregator, Updates, aggregator
     from fl.training.models import model
     from flmarket.analysis.dataframes import Results
+    from flmarket.analysis.results.run_results import RunTables
     from flmarket.analysis.what_if.fork import Fork
     from flmarket.api import load
     from flmarket.core.errors import InputError, RunError
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from learning.client_selection.selection import fill_budget
     from learning.environments.agent_policy import policy_from
     from learning.policy import Policy, PolicyContext, policy
+    from learning.statistics.measure import measure
     from scenarios.file.problems import ScenarioError
     from scenarios.file.schema import Scenario
     from scenarios.plugin_files import load_plugin
@@ -61,6 +63,7 @@ __all__ = [
     "Results",
     "RoundView",
     "RunError",
+    "RunTables",
     "Scenario",
     "ScenarioError",
     "Setting",
@@ -79,6 +82,7 @@ __all__ = [
     "fork",
     "load",
     "load_plugin",
+    "measure",
     "mechanism",
     "model",
     "parallel_env",
@@ -102,6 +106,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "fl.training.aggregator": ("Aggregator", "Updates", "aggregator"),
     "fl.training.models": ("model",),
     "flmarket.analysis.dataframes": ("Results",),
+    "flmarket.analysis.results.run_results": ("RunTables",),
     "flmarket.analysis.what_if.fork": ("Fork",),
     "flmarket.api": ("load",),
     "flmarket.core.errors": ("InputError", "RunError"),
@@ -112,6 +117,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "learning.client_selection.selection": ("fill_budget",),
     "learning.environments.agent_policy": ("policy_from",),
     "learning.policy": ("Policy", "PolicyContext", "policy"),
+    "learning.statistics.measure": ("measure",),
     "scenarios.file.problems": ("ScenarioError",),
     "scenarios.file.schema": ("Scenario",),
     "scenarios.plugin_files": ("load_plugin",),

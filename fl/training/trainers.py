@@ -52,6 +52,28 @@ def _trial_of(_made_by: object, *model: Any) -> "Trial":
     return Trial(*model)
 
 
+def parameter_count(model: str, labels: int, shape: Shape) -> int:
+    """Return how many parameters a model has; torch is imported only where its layers are not listed here.
+
+    Raises:
+        UnknownPluginError, ModelError, PluginError: as in ``fl.training.networks.build``.
+    """
+    if model in HIDDEN:
+        return fused.Architecture("mlp", labels, HIDDEN[model], shape).parameter_count
+    if model == "cnn" and shape in fused.SHAPES:
+        return fused.Architecture("cnn", labels, shape=shape).parameter_count
+    require_extra("torch", f"counting the parameters of model {model!r}", "PyTorch", "torch")
+    made_by = MODELS.load(model)
+    return _counted(made_by if isinstance(made_by, Hashable) else object(), model, labels, shape)
+
+
+@lru_cache(maxsize=16)  # for all runs of a report
+def _counted(_made_by: object, model: str, labels: int, shape: Shape) -> int:
+    from fl.training.networks import build
+
+    return sum(each.numel() for each in build(model, labels, shape, 0).parameters())
+
+
 def require_device(device: str) -> None:
     """Check that torch can use a device on this machine."""
     if device == "cpu":

@@ -2,7 +2,7 @@
 
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import pandas as pd
 from flmarket.analysis.figures.report_figures import curves
 from flmarket.analysis.log_frames import TableName, having, in_units, read_table
 from flmarket.analysis.results.export import identities, with_identity
-from flmarket.analysis.results.measures import MEASURES
-from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.measures import chosen
+from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import RunResult, compared_by, mixed, read
 from flmarket.core.text import counted
 from scenarios.logs.finding import find_runs, incomplete, unfinished
@@ -102,7 +102,7 @@ class Results:
         """The runs' directories."""
         return [run.directory.path for run in self.runs]
 
-    def summary(self, *, intervals: bool = False) -> pd.DataFrame:
+    def summary(self, *, intervals: bool = False, measures: Iterable[str] = ()) -> pd.DataFrame:
         """Return the mean of each measure over seeds, one row for each scenario, policy and service.
 
         The row of the service ``market`` is the whole market's. In front stands a column for each key that was swept or
@@ -114,9 +114,15 @@ class Results:
         Args:
             intervals: whether the ends of the 95 % intervals follow each measure, as ``AUC low`` and ``AUC high``;
                 they are NaN for fewer than three seeds.
+            measures: names of the measures that are wanted, such as ``social welfare`` (docs/statistics.md); by default
+                those of every report, and those that you have defined.
+
+        Warns:
+            UserWarning: a measure of yours failed, and is left out.
         """
+        report = self._report(measures)
         rows: dict[tuple[str, ...], dict[str, Any]] = {}
-        for row in make_report(self.runs).estimates:
+        for row in report.estimates:
             key = row.setting.label, row.policy, row.service
             line = rows.setdefault(key, {**row.setting.differing, "service_policy": row.played})
             line["seeds"] = row.seeds
@@ -125,10 +131,10 @@ class Results:
             line |= zip(_ends(row.measure.name), [math.nan] * 3 if never else values, strict=True)
         index = pd.MultiIndex.from_tuples(rows, names=["scenario", "policy", "service"])
         keys = dict.fromkeys(key for run in self.runs for key in run.setting.differing)
-        measures = [name for it in MEASURES for name in _ends(it.name)[: 3 if intervals else 1]]
-        return Summary(list(rows.values()), index=index, columns=[*keys, "service_policy", "seeds", *measures])
+        columns = [name for it in report.measures for name in _ends(it.name)[: 3 if intervals else 1]]
+        return Summary(list(rows.values()), index=index, columns=[*keys, "service_policy", "seeds", *columns])
 
-    def compare(self, baseline: str, *, by: str | None = None) -> pd.DataFrame:
+    def compare(self, baseline: str, *, by: str | None = None, measures: Iterable[str] = ()) -> pd.DataFrame:
         """Return how each policy differs from a baseline, paired by seed; one row for each service and measure.
 
         ``compare("pay-as-offered", by="market.mechanism")`` compares the values of a key in place of policies.
@@ -137,7 +143,7 @@ class Results:
         ``difference`` (policy minus baseline), the ends ``difference_low`` and ``difference_high`` of its 95 % interval
         (missing for fewer than three seeds), ``probability_of_improvement``, that a run of the policy beats one of the
         baseline (missing where neither more nor less is better), and ``p_holm``, the p-value of the paired t test,
-        corrected for the measures and policies of the service (Holm).
+        corrected for the measures and policies of the service (Holm). ``measures`` as in ``summary``.
 
         Raises:
             InputError: no run has that policy, or none shares scenario and seed with another policy.
@@ -148,7 +154,7 @@ class Results:
                 *(row.setting.label, row.policy, row.service, row.measure.name),
                 *(row.seeds, row.interval.estimate, row.interval.low, row.interval.high, row.improvement, row.adjusted),
             )
-            for row in make_report(self.runs, baseline, by=by).differences
+            for row in self._report(measures, baseline, by).differences
         ]
         ends = ["difference", "difference_low", "difference_high"]
         columns = [*names, "pairs", *ends, "probability_of_improvement", "p_holm"]
@@ -169,6 +175,12 @@ class Results:
             InputError: there is no such quantity, or no such key, or there are more or fewer axes than panels.
         """
         return curves(self.runs if by is None else compared_by(self.runs, by), what, ax)
+
+    def _report(self, measures: Iterable[str], baseline: str | None = None, by: str | None = None) -> Report:
+        report = make_report(self.runs, baseline, chosen([*measures]), by=by)
+        for failure in report.failures:
+            warnings.warn(failure, stacklevel=3)
+        return report
 
     def _table(self, table: TableName) -> pd.DataFrame:
         runs = having([run.directory for run in self.runs], table)

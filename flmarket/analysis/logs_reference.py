@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from functools import partial
 from textwrap import fill
 
-from flmarket.analysis.results.measures import MEASURES
+from flmarket.analysis.results.measures import LITERATURE, MEASURES
 from flmarket.analysis.verification.verify import RULES
 from flmarket.core.crash import guarded
 from scenarios.file.reference import renew_named
@@ -57,7 +57,11 @@ def reference() -> str:
 
 def measures() -> str:
     better = {1: "more", -1: "less", 0: ""}
-    return _table(("measure", "is", "better"), [(it.name, it.meaning, better[it.better]) for it in MEASURES])
+    tables = (
+        _table(("measure", "is", "better"), [(it.name, it.meaning, better[it.better]) for it in those])
+        for those in (MEASURES, LITERATURE)
+    )
+    return "\n\n".join(tables)
 
 
 def _columns(columns: Sequence[Column]) -> str:

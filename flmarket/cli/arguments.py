@@ -34,7 +34,7 @@ def _names(kind: str) -> Callable[[str], list[str]]:
 
 
 # For the shell's completion.
-policy_names, mechanism_names = _names("policy"), _names("mechanism")
+policy_names, mechanism_names, measure_names = map(_names, ("policy", "mechanism", "measure"))
 
 
 def _assignments(context: typer.Context, incomplete: str) -> list[str]:
@@ -68,7 +68,7 @@ Plugins = Annotated[
     typer.Option(
         "--plugin",
         metavar="FILE.py",
-        help="Load a file with policies, models, data sets, mechanisms or client behaviours of your own. Repeatable.",
+        help="Load a file of your own with policies, models, data sets, mechanisms, measures and the like. Repeatable.",
     ),
 ]
 Figures = Annotated[

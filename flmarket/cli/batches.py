@@ -8,7 +8,7 @@ from dataclasses import replace
 from itertools import groupby
 from pathlib import Path
 
-from flmarket.analysis.results.measures import MARKET, MEASURES
+from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import read_runs
 from flmarket.cli.console import interruptible, note, program
@@ -18,6 +18,7 @@ from flmarket.core.text import counted
 from flmarket.core.text_table import TextTable
 from flmarket.trackers import kind_of, named
 from learning.policy import AS_CONFIGURED
+from learning.statistics.measure import MARKET
 from scenarios.build import Shelf, images_of
 from scenarios.file.checks import installed
 from scenarios.file.schema import Scenario

@@ -75,9 +75,9 @@ def on_the_screen(run: Path, round_: int, plugins: Sequence[Path]) -> str:
 
 
 def missing(unfinished: Sequence[str], damaged: Sequence[str]) -> None:
-    """Report the runs that a command's result lacks, a line each.
+    """Report the runs and measures that a command's result lacks, a line each.
 
-    That runs which are not complete are left out is what commands promise; a damaged one that was is a failure.
+    That runs which are not complete are left out is what commands promise; a damaged one, or a measure, is a failure.
     """
     for text in (*unfinished, *damaged):
         note(text)

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 from inspect import signature
@@ -71,7 +71,7 @@ def entries(group: str) -> tuple[EntryPoint, ...]:
 class Registry(Generic[T]):
     """The plug-ins of one kind.
 
-    There is one registry for each kind (policies, models, data sets, mechanisms, behaviours), and what a process
+    There is one registry for each kind (policies, models, data sets, mechanisms, measures), and what a process
     registers lives in it: the only process-wide state that flmarket keeps. It changes when plug-ins are loaded, before
     anything runs. A process that plays runs for another one is sent the plug-in files and loads them itself.
     """
@@ -80,19 +80,27 @@ class Registry(Generic[T]):
         self,
         kind: str,  # what messages call it: ``policy``, ``data set``
         group: str,  # the entry points of installed packages: ``flmarket.policies``
-        builtin: Mapping[str, str | T],  # what comes with flmarket: ``module:attribute``, or the thing itself
+        # what comes with flmarket: ``module:attribute``, or the thing itself; of all of it in one place, that place
+        builtin: Mapping[str, str | T] | str,
         check: Callable[[Any], str | None] = lambda _: None,  # why something is not of this kind; None if it is
         *,
         reserved: Collection[str] = (),  # names that nothing has and no plug-in may take
         whose: Callable[[Any], str] | None = None,  # words the argument that comes before the options, if there is one
     ) -> None:
         self.kind, self.group = kind, group
-        self._builtin, self._check, self._reserved, self._whose = builtin, check, frozenset(reserved), whose
+        self._comes_with, self._check, self._reserved, self._whose = builtin, check, frozenset(reserved), whose
         self._registered: dict[str, Registration] = {}
         self._loading: tuple[str, Any] | None = None
 
+    @cached_property
+    def _builtin(self) -> Mapping[str, str | T]:
+        if not isinstance(self._comes_with, str):
+            return self._comes_with
+        module, _, attribute = self._comes_with.partition(":")
+        return cast("Mapping[str, str | T]", getattr(import_module(module), attribute))
+
     def names(self) -> list[str]:
-        """Return all names: built in, registered here (in that order), then those of packages. Imports nothing."""
+        """Return all names: built in, registered here (in that order), then those of packages. Imports no plug-in."""
         here = [*self._builtin, *self._registered]
         others = dict.fromkeys(entry.name for entry in entries(self.group) if not self._refusal(entry.name))
         return here + [name for name in others if name not in here]

@@ -34,6 +34,7 @@ from flmarket.core.declared import Unit, sentence_of
 from flmarket.core.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
 from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
+from learning.statistics.measure import ALL_MEASURES
 from scenarios.file.problems import Path
 from scenarios.file.regimes import KEYS, Chosen, choose
 
@@ -51,8 +52,9 @@ REGISTRIES: tuple[Registry[Any], ...] = (
     BEHAVIOURS,
     COSTS,
     AGGREGATORS,
+    ALL_MEASURES,
 )
-"""All kinds of plug-ins that a scenario can name."""
+"""All kinds of plug-ins. A scenario can name those of all but the measures, which reports name."""
 
 
 def six_decimals(amount: float) -> float:

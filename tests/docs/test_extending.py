@@ -17,7 +17,7 @@ from flmarket.core import plugins
 from scenarios.file.schema import REGISTRIES
 
 DOCS = Path(__file__).parents[2] / "docs"
-KINDS = "policy", "model", "dataset", "mechanism", "behaviour", "cost", "aggregator"
+KINDS = "policy", "model", "dataset", "mechanism", "behaviour", "cost", "aggregator", "measure"
 PAGES = [DOCS / f"extending/{name}.md" for name in KINDS]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
@@ -85,12 +85,16 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
         "patient.py",
         "hourly.py",
         "half_way.py",
+        "image_price.py",
     }
     assert set(BY_FILE[0]) == plugins_of_ones_own | {"bars.toml"}
     printed = "".join(map(run, BY_FILE[1]))
     assert "Noisy bars: horizontal, vertical or diagonal, in colour." in printed
     assert "valid: 2 rounds" in printed
     assert "same bytes again" in printed
+
+    assert "image-price" in printed
+    assert "social welfare" in printed
 
     [alone] = Path("runs").glob("quickstart-*/one-client")
     assert set(pd.read_csv(alone / "seed-0000" / "rounds.csv")["wanted"]) == {1}

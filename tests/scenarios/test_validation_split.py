@@ -5,11 +5,12 @@ from collections.abc import Callable
 import pandas as pd
 import pytest
 
-from flmarket.analysis.results.measures import MARKET, MEASURES, values
+from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_tables import introduction
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
+from learning.statistics.measure import MARKET
 from scenarios.build import Shelf, build_federation
 from scenarios.loader import builtin_names, dumps, load, parse, settled
 from scenarios.logs.columns import ROUNDS
@@ -151,7 +152,7 @@ def test_a_split_of_less_than_one_image_is_refused(two_services: str) -> None:
 def test_reports_show_test_accuracy_and_rounds_to_target_go_by_the_other(with_split: Run) -> None:
     [result] = read([with_split.directory.path])
     rows = table(with_split)
-    found = {measure.name: values(result, measure) for measure in MEASURES}
+    found = {measure.name: measure.values(result) for measure in MEASURES}
     for name in ("alpha", "beta"):
         own = rows[rows["service"] == name]
         assert found["final accuracy"][name] == pytest.approx(100 * own["test_accuracy"].iloc[-1])

@@ -17,11 +17,12 @@ from textual.message import Message
 from textual.timer import Timer
 
 from des.mechanism import DEFAULT
-from flmarket.analysis.results.measures import MARKET, MEASURES, gini, values
+from flmarket.analysis.results.measures import MEASURES, gini
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.what_if.decisive_rounds import decisive
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.text import counted
+from learning.statistics.measure import MARKET
 from tui.panels.panel import Panel, Seek, Selected
 from tui.state.compared_runs import result_at
 from tui.state.moment import Moment
@@ -61,7 +62,7 @@ class Rounds:
 
     def values(self, measure: str) -> Mapping[str, float]:
         """Return a measure's values by service, and the market's."""
-        return values(self.result, next(each for each in MEASURES if each.name == measure))
+        return next(each for each in MEASURES if each.name == measure).values(self.result)
 
     def label(self, service: int, width: int = LABEL) -> Text:
         """Return a service's sign and name."""

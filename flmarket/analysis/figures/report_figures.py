@@ -24,6 +24,7 @@ from flmarket.core.names import unknown
 from flmarket.core.text import counted
 from flmarket.core.tracking import tracked
 from learning.statistics.intervals import FEWEST, mean_band, mean_interval
+from learning.statistics.measure import MARKET
 from scenarios.file.differences import values_text
 
 _MOST_POINTS = 2_000  # the most offers of a policy that a scatter plot shows; more only make it slow
@@ -297,7 +298,7 @@ def _effects(runs: Mapping[str, Sequence[RunResult]], styles: Styles) -> Any:
             scores: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))  # by value and seed
             for run in members:
                 value = values_text({key: run.setting.sweep[key]}).removeprefix(f"{key}=")
-                scores[value][run.seed].append(_AUC.market(run))
+                scores[value][run.seed].append(_AUC.values(run)[MARKET])
             x = [places.setdefault(value, len(places)) for value in scores]
             intervals = [mean_interval([float(np.mean(it)) for it in by_seed.values()]) for by_seed in scores.values()]
             mean = np.array([it.estimate for it in intervals])

@@ -11,7 +11,7 @@ from des.log_records import Outcome
 from des.money import MICRO
 from des.money import text as money
 from flmarket.analysis.log_frames import lines_of
-from flmarket.analysis.results.measures import MEASURES, values
+from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.core.text import counted, spans
 
@@ -43,7 +43,7 @@ class Comparison:
 
     def _of_services(self) -> Iterator[tuple[object, ...]]:
         last = max(map(_last, self._runs))
-        by_measure = {it.name: [values(run, it) for run in self._runs] for it in MEASURES if it.name in COMPARED}
+        by_measure = {it.name: [it.values(run) for run in self._runs] for it in MEASURES if it.name in COMPARED}
         for m, service in enumerate(self._runs[0].setting.services):
             for measure, column in COMPARED.items():
                 mine, theirs = (run[column][:last, m] for run in self._runs)

@@ -1,41 +1,23 @@
-"""Measures that runs are judged by: one number for the market, and one for each service where that makes sense."""
+"""Measures that come with flmarket: those of every report, and those of the literature that are asked for by name."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
+from des.log_records import Outcome
 from fl.arrays import FloatArray
+from fl.data.registry import info
+from fl.training.trainers import parameter_count
+from flmarket.core.errors import InputError
 from learning.statistics import RoundsToTarget, area_under_curve
+from learning.statistics.measure import ALL_MEASURES, ANY, MARKET, Measure
 
 if TYPE_CHECKING:  # the list of a folder's runs needs no more than this module
     from flmarket.analysis.results.run_results import RunResult
 
 Services = Callable[["RunResult"], FloatArray]  # a run's [M] values
-
-MARKET = "market"  # takes the place of a service's name where a measure is of the whole market
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """One way to judge a run."""
-
-    name: str  # the measure's name, in tables and as a column
-    meaning: str  # one sentence, with the unit
-    better: int  # 1 if more is better, -1 if less is, 0 where that depends on who looks
-    services: Services | None  # None for a measure of the market alone
-    market: Callable[["RunResult"], float]  # returns the value of the whole market
-    digits: int = 2  # decimals in Markdown and HTML
-    applies: Callable[["RunResult"], bool] = lambda _: True  # returns whether a run has the measure at all
-    limits: tuple[float, float] = (0.0, inf)  # the lowest and the highest value that it can have
-
-    def text(self, value: float, sign: str = "") -> str:
-        """Return a value as tables show it; ``sign`` is ``+`` for differences."""
-        rounded = round(value, self.digits) + 0.0  # -0.0 + 0.0 is 0.0
-        return f"{rounded:{sign}.{self.digits}f}"
 
 
 def jain(values: npt.ArrayLike) -> float:
@@ -102,27 +84,83 @@ def _overstated(run: "RunResult") -> FloatArray:
     return share
 
 
+def _welfare(run: "RunResult") -> FloatArray:
+    costs = run.by_service(run.earnings["paid"] - run.earnings["profit"])
+    welfare: FloatArray = run["reward"].sum(axis=0) - costs
+    return welfare
+
+
+def _budget_use(run: "RunResult") -> FloatArray:
+    """Return [M] the largest share of a round's budget that was spent, %; rounds without a budget do not count."""
+    budget = run["budget"]
+    shares: FloatArray = 100 * np.where(budget > 0, run["spent"] / np.where(budget > 0, budget, 1.0), 0.0)
+    largest: FloatArray = shares.max(axis=0)
+    return largest
+
+
+def _models(run: "RunResult") -> tuple[list[str], list[str]]:
+    """Return the model and the data set of each service."""
+    datasets = [service.dataset for service in run.setting.scenario.services]
+    return [run.setting.scenario.training_for(name).model for name in datasets], datasets
+
+
+def _model_bytes(model: str, dataset: str) -> int | None:
+    """Return the bytes of a model's parameters; None where the model or the data set is not known here."""
+    try:
+        known = info(dataset)
+        return 4 * parameter_count(model, known.labels, known.shape)
+    except InputError:
+        return None
+
+
+def _communication(run: "RunResult") -> FloatArray:
+    trips = run.offers["outcome"].map({Outcome.SERVED: 2, Outcome.DROPPED: 1, Outcome.OUTBID: 0}).to_numpy()
+    places = [run.place(service) for service in run.offers["service"]]
+    sizes = np.array([*map(_model_bytes, *_models(run))], dtype=np.float64)
+    return sizes * np.bincount(places, trips, len(sizes))
+
+
 def _core_use(run: "RunResult") -> float:
     rounds = int((run.to_target.rounds + run.setting.arrivals - 1).max())  # until the last service left
     return float(100 * run["served"].sum() / (run.setting.scenario.clients.count * run.setting.cores[:rounds].sum()))
 
 
+def both(
+    name: str,
+    meaning: str,
+    better: int,
+    services: Services | None,  # None for a measure of the market alone
+    market: Callable[["RunResult"], float],  # returns the value of the whole market
+    applies: Callable[["RunResult"], bool] = lambda _: True,  # returns whether a run has the measure at all
+    **more: Any,  # fields of ``Measure``
+) -> Measure:
+    """Return a measure of services and of the market, each by a function of its own."""
+
+    def values(run: "RunResult") -> dict[str, float]:
+        if not applies(run):
+            return {}
+        of_services = [] if services is None else services(run).tolist()
+        return dict(zip(run.setting.services, of_services, strict=False)) | {MARKET: market(run)}
+
+    return Measure(name, meaning, better, values, **more)
+
+
 def averaged(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:
     """Return a measure whose value of the whole market is the mean of the services'."""
-    return Measure(name, meaning, better, services, lambda run: float(services(run).mean()), **more)
+    return both(name, meaning, better, services, lambda run: float(services(run).mean()), **more)
 
 
 def _summed(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:
     """Return a measure whose value of the whole market is the sum of the services'."""
-    return Measure(name, meaning, better, services, lambda run: float(services(run).sum()), **more)
+    return both(name, meaning, better, services, lambda run: float(services(run).sum()), **more)
 
 
 def of_market(name: str, meaning: str, better: int, market: Callable[["RunResult"], float], **more: Any) -> Measure:
     """Return a measure of the whole market alone."""
-    return Measure(name, meaning, better, None, market, **more)
+    return both(name, meaning, better, None, market, **more)
 
 
-PERCENT, SHARE, ANY = (0.0, 100.0), (0.0, 1.0), (-inf, inf)  # limits of measures
+PERCENT, SHARE = (0.0, 100.0), (0.0, 1.0)  # limits of measures
 
 ROUNDS_TO_TARGET = averaged(
     "rounds to target",
@@ -149,11 +187,11 @@ MEASURES = (
         "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1,
         lambda run: area_under_curve(run.normalised_reward, run.setting.arrivals), digits=4, limits=SHARE,
     ),
-    Measure(
+    both(
         "spent", "money paid to clients in the whole run", 0,
         _total("spent"), lambda run: float(run["spent"].sum()),
     ),
-    Measure(
+    both(
         "cost per point", "money paid for each percentage point of final accuracy", -1,
         lambda run: _cost_per_point(run["spent"].sum(axis=0), _final(run)),
         lambda run: float(_cost_per_point(run["spent"].sum(), _final(run).sum())),
@@ -187,7 +225,7 @@ MEASURES = (
         "misreport profit", "the part of the client profit that comes from data that was not as reported", 0,
         _misreport_profit, applies=lambda run: not run.truthful, limits=ANY,
     ),
-    Measure(
+    both(
         "overstated", "images that served clients reported and did not have, % of those that they reported", -1,
         lambda run: _overstated(run)[:-1], lambda run: float(_overstated(run)[-1]), digits=1,
         applies=lambda run: not run.truthful, limits=PERCENT,
@@ -202,13 +240,59 @@ MEASURES = (
     ),
 )  # fmt: skip
 
+LITERATURE = (
+    _summed(
+        "social welfare",
+        "rewards of the services less the true costs of what served: sum over the rounds of reward - cost, the reward "
+        "Omega^accuracy being what a service values its model at in that round, taken as money",
+        1, _welfare, limits=ANY,
+    ),
+    _summed(
+        "service utility", "rewards of the services less what they paid: sum over the rounds of reward - spent", 1,
+        lambda run: run["reward"].sum(axis=0) - run["spent"].sum(axis=0), limits=ANY,
+    ),
+    _summed(
+        "IR violations", "served offers whose client was paid less than its true cost (individual rationality)", -1,
+        lambda run: run.by_service(run.earnings["profit"] < 0), digits=1,
+    ),
+    both(
+        "budget use", "largest share of a round's budget that was spent, %; of the market: largest of the services'", 0,
+        _budget_use, lambda run: float(_budget_use(run).max()), digits=1,
+    ),
+    _summed(
+        "budget violations", "rounds in which a service spent more than the round's budget (budget feasibility)", -1,
+        lambda run: (run["spent"] > run["budget"]).sum(axis=0), digits=1,
+    ),
+    of_market(
+        "worst service", "final accuracy of the service that has the lowest, %", 1,
+        lambda run: float(_final(run).min()), limits=PERCENT,
+    ),
+    _summed(
+        "communication",
+        "bytes that travelled, 4 for each parameter of the service's model: a model down for each awarded offer, an "
+        "update up for each that was served; on a surrogate, of the model that it stands for",
+        -1, _communication, digits=0, applies=lambda run: None not in map(_model_bytes, *_models(run)),
+    ),
+)  # fmt: skip
 
-def values(run: "RunResult", measure: Measure) -> Mapping[str, float]:
-    """Return a run's values of a measure by service, and the market's; none where the measure does not apply."""
-    if not measure.applies(run):
-        return {}
-    of_services = [] if measure.services is None else measure.services(run).tolist()
-    return dict(zip(run.setting.services, of_services, strict=False)) | {MARKET: measure.market(run)}
+
+"""Those that reports show when they are asked for by name: all that a report tests makes each test stricter (Holm)."""
+
+BUILT_IN: Mapping[str, Measure] = {it.name: it for it in (*MEASURES, *LITERATURE)}
+
+
+def own() -> list[Measure]:
+    """Return the measures that plug-in files, a script or a notebook have registered."""
+    return [ALL_MEASURES.load(name) for name in ALL_MEASURES.registered]
+
+
+def chosen(names: Sequence[str] = ()) -> list[Measure]:
+    """Return the measures of these names; if there are none, those of every report, and the user's own.
+
+    Raises:
+        UnknownPluginError, PluginError: as in ``Registry.load``.
+    """
+    return [ALL_MEASURES.load(name) for name in dict.fromkeys(names)] or [*MEASURES, *own()]
 
 
 def to_target(runs: "Sequence[RunResult]", service: str) -> RoundsToTarget:

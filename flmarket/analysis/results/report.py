@@ -6,19 +6,20 @@ The p-values of a table's differences are corrected for how many there are, by H
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import nan
 from pathlib import Path
 
 import numpy as np
 
-from flmarket.analysis.results.measures import MARKET, MEASURES, ROUNDS_TO_TARGET, Measure, to_target, values
+from flmarket.analysis.results.measures import MEASURES, ROUNDS_TO_TARGET, to_target
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, compared_by
 from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.errors import InputError
 from learning.statistics import RoundsToTarget, probability_of_improvement
 from learning.statistics.intervals import Interval, holm, mean_interval, paired_interval
+from learning.statistics.measure import MARKET, Measure, MeasureError
 from scenarios.file.differences import values_text
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.logs.directory import RunDirectory
@@ -99,6 +100,8 @@ class Report:
     # over the values of the other keys, in the order of the sweep; the setting of each has the one value alone, and is
     # labelled KEY=FIRST to VALUE
     effects: Sequence[Difference] = ()
+    failures: Sequence[str] = ()  # why measures of plug-ins are left out, a line each
+    asked_for: Collection[str] = ()  # the names of measures that tables show first
 
     @property
     def compared(self) -> Sequence[Difference]:
@@ -112,15 +115,20 @@ class SeedGroup:
     runs: Sequence[RunResult]
     scores: Mapping[str, Mapping[str, Mapping[int, float]]]  # by measure, service and seed
     left_out: int = 0  # see ``Estimate``
+    failures: Mapping[str, str] = field(default_factory=dict)  # why measures of plug-ins have no scores, by their names
 
     @classmethod
     def of(cls, runs: Sequence[RunResult], measures: Sequence[Measure], left_out: int = 0) -> "SeedGroup":
         scores: dict[str, dict[str, dict[int, float]]] = defaultdict(lambda: defaultdict(dict))
+        failures: dict[str, str] = {}
         for measure in measures:
-            for run in runs:
-                for service, value in values(run, measure).items():
-                    scores[measure.name][service][run.seed] = value
-        return cls(runs, scores, left_out)
+            try:
+                for run in runs:
+                    for service, value in measure.values(run).items():
+                        scores[measure.name][service][run.seed] = value
+            except MeasureError as error:
+                failures[measure.name] = str(error)
+        return cls(runs, scores, left_out, failures)
 
     @property
     def setting(self) -> RunSetting:
@@ -222,6 +230,9 @@ def make_report(
         for folder, members in by_setting(runs).items()
         for policy, of_policy in by_policy(members).items()
     }
+    failed = {name: why for group in reversed(groups.values()) for name, why in group.failures.items()}
+    measures = [measure for measure in measures if measure.name not in failed]
+    failures = [f"left out: {why}" for why in failed.values()]
     known = sorted({group.policy for group in groups.values()})
     if baseline is not None and baseline not in known:
         raise InputError(f"baseline {baseline!r}: no run has that {by or 'policy'}; choose from {', '.join(known)}")
@@ -244,7 +255,7 @@ def make_report(
     effects = [list(main_effects(of_policy, judged)) for of_policy in sweeps.values()]
     means = [row for group in groups.values() for row in estimates(group, measures)]
     compared = _corrected(tables.values()), _corrected(points), _corrected(effects)
-    return Report(runs, means, compared[0], baseline, measures, notes, (), by or "policy", *compared[1:])
+    return Report(runs, means, compared[0], baseline, measures, notes, (), by or "policy", *compared[1:], failures)
 
 
 def _corrected(tables: Iterable[Sequence[Difference]]) -> list[Difference]:

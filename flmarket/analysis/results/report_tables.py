@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from flmarket.analysis.results.measures import MARKET, ROUNDS_TO_TARGET, Measure
+from flmarket.analysis.results.measures import ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
 from flmarket.analysis.results.setting import RunSetting
@@ -14,11 +14,12 @@ from flmarket.core.text_table import TextTable
 from learning.policy import POLICIES
 from learning.statistics import RoundsToTarget
 from learning.statistics.intervals import FEWEST, Interval
+from learning.statistics.measure import MARKET, Measure
 from scenarios.file.differences import values_text
 
 AUC = "AUC"
 DECIDING = (AUC, "final accuracy", "rounds to target", "spent", "DQI served", "DQI bound ratio")
-"""The measures that tables show first."""
+"""The measures that tables show first, with those that are asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +105,13 @@ def _tables(report: Report) -> Iterator[Part]:
         for service in dict.fromkeys([MARKET, *(row.service for row in estimates)]):
             of_service = [row for row in estimates if row.service == service]
             title = "Whole market" if service == MARKET else f"Service {service}"
-            part = _part(title, of_service, report.measures, report.by)
+            part = _part(title, of_service, report, report.by)
             if service == MARKET:
                 answers = list(sentences(report, setting))
                 part = replace(part, setting=setting, heading=setting.label, answers=answers)
             yield part
             if against := [row for row in differences if row.service == service]:
-                yield _part(f"{title}, against {report.baseline}", against, report.measures, report.by)
+                yield _part(f"{title}, against {report.baseline}", against, report, report.by)
 
 
 def _sweeps(report: Report) -> Iterator[Part]:
@@ -126,26 +127,27 @@ def _sweeps(report: Report) -> Iterator[Part]:
                 for row in report.estimates
                 if (row.setting.family, row.policy, row.service) == (name, policy, MARKET)
             ]
-            part = _part(title, means, report.measures, "point", lambda row: row.setting.label)
+            part = _part(title, means, report, "point", lambda row: row.setting.label)
             yield replace(part, heading=heading, answers=answers)
             heading, answers = "", []
             against = f"{title}, against the first point"
-            yield _part(against, list(points), report.measures, "point", lambda row: row.setting.label)
+            yield _part(against, list(points), report, "point", lambda row: row.setting.label)
             if of_policy := [row for row in effects if row.policy == policy]:
                 against = f"{title}, effect of each key, averaged over the others"
-                yield _part(against, of_policy, report.measures, "key", lambda row: row.setting.label)
+                yield _part(against, of_policy, report, "key", lambda row: row.setting.label)
 
 
 def _part(
     title: str,
     rows: Sequence[Estimate],
-    measures: Sequence[Measure],
+    report: Report,
     head: str = "policy",
     named: Callable[[Estimate], str] | None = None,  # returns a row's name; policies, if not given
 ) -> Part:
     """Return a table in two: the measures that decide, and the others."""
-    few = [measure for measure in measures if measure.name in DECIDING]
-    others = [measure for measure in measures if measure.name not in DECIDING]
+    first = {*DECIDING, *report.asked_for}
+    few = [measure for measure in report.measures if measure.name in first]
+    others = [measure for measure in report.measures if measure.name not in first]
     more = _table(f"{title}, more measures", rows, others, head, named or _named)
     return Part(None, _table(title, rows, few, head, named or _named), more if len(more.header) > 2 else None)
 
@@ -197,7 +199,9 @@ def _privileged(policy: str) -> bool:
 
 
 def sentences(report: Report, setting: RunSetting) -> Iterator[str]:
-    """Yield a sentence for each policy of a setting, in the order of ``ranked``."""
+    """Yield a sentence for each policy of a setting, in the order of ``ranked``; none without the measures for it."""
+    if not {AUC, ROUNDS_TO_TARGET.name} <= {measure.name for measure in report.measures}:
+        return
     means = {(row.policy, row.measure.name): row for row in report.estimates if _of_market(row, setting)}
     base = means.get((report.baseline or "", ROUNDS_TO_TARGET.name))
     against = {(row.policy, row.measure.name): row for row in report.differences if _of_market(row, setting)}
@@ -263,13 +267,10 @@ def _point(row: Estimate) -> str:
 
 
 def ranked(report: Report, setting: RunSetting) -> list[str]:
-    """Return the policies of a setting, the one with the highest mean AUC of the market first."""
-    areas = {
-        row.policy: row.interval.estimate
-        for row in report.estimates
-        if _of_market(row, setting) and row.measure.name == AUC
-    }
-    return sorted(areas, key=lambda policy: -areas[policy])
+    """Return the policies of a setting, the one with the highest mean AUC of the market first; without AUC, as read."""
+    rows = [row for row in report.estimates if _of_market(row, setting)]
+    areas = {row.policy: row.interval.estimate for row in rows if row.measure.name == AUC}
+    return sorted(areas or dict.fromkeys(row.policy for row in rows), key=lambda policy: -areas.get(policy, 0.0))
 
 
 def _of_market(row: Estimate, setting: RunSetting) -> bool:

@@ -23,6 +23,8 @@ from flmarket.core.tracking import tracked
 from learning.statistics import RoundsToTarget
 from scenarios.file.differences import ScenarioValues, covers, flattened, values_text
 from scenarios.file.interventions import market_of
+from scenarios.file.schema import Scenario
+from scenarios.logs.columns import CLIENTS
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import Sources, complete_runs
 from scenarios.logs.reading import RunReader
@@ -150,6 +152,11 @@ class RunResult:
         return columns
 
     @property
+    def in_units(self) -> "RunTables":
+        """The run as a measure of a plug-in gets it."""
+        return RunTables(self)
+
+    @property
     def truthful(self) -> bool:
         """Whether the clients are: they bid what the work costs them, and report what they have."""
         return self.setting.scenario.clients.truthful
@@ -178,6 +185,66 @@ class RunResult:
         if not known or not ((clients >= 0) & (clients < count)).all():
             raise InputError(f"{self.directory.path}: {name}.csv names a service or a client that there is not")
         return table
+
+
+@dataclass(frozen=True, slots=True)
+class RunTables:
+    """A run as ``@flmarket.measure`` hands it to a function.
+
+    ``rounds``, ``offers``, ``events`` and ``clients`` are its logs as data frames (docs/logs.md), money in units and
+    times in seconds; each call returns a copy.
+    """
+
+    _run: RunResult
+
+    @property
+    def scenario(self) -> Scenario:
+        """The scenario that was played."""
+        return self._run.setting.scenario
+
+    @property
+    def services(self) -> tuple[str, ...]:
+        """The names of the services, in their order."""
+        return self._run.setting.services
+
+    @property
+    def policy(self) -> str:
+        """The label of the policy that was chosen for all services, or ``as-configured``."""
+        return self._run.policy
+
+    @property
+    def seed(self) -> int:
+        return self._run.seed
+
+    @property
+    def rounds(self) -> "pd.DataFrame":
+        """A row for each round that was played and each service, also one that has left or has not arrived."""
+        return self._table("rounds")
+
+    @property
+    def offers(self) -> "pd.DataFrame":
+        """A row for each offer."""
+        return self._table("offers")
+
+    @property
+    def events(self) -> "pd.DataFrame":
+        """A row for each event on the market's timeline."""
+        return self._table("events")
+
+    @property
+    def clients(self) -> "pd.DataFrame":
+        """A row for each offer: what it is to the client. Truthful clients, which have no such log, have it here."""
+        if not self._run.truthful:
+            return self._table("clients")
+        offers = self.offers
+        same = {"reported_size": offers["data_size"], "reported_emd": offers["emd"], "cost": offers["bid"]}
+        profit = offers["paid"] - offers["bid"]
+        return offers.assign(**same, profit=profit)[list(CLIENTS.names)]
+
+    def _table(self, name: str) -> "pd.DataFrame":
+        from flmarket.analysis.log_frames import in_units
+
+        return in_units(self._run.tables[name], name)
 
 
 def read(sources: Sources, damaged: Callable[[str], None] | None = None) -> list[RunResult]:

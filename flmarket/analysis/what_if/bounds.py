@@ -18,13 +18,14 @@ from des.mechanism import DEFAULT
 from des.money import MicroArray
 from des.observation import Status
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.analysis.results.measures import MEASURES, Measure, averaged, of_market
+from flmarket.analysis.results.measures import averaged, both, of_market
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.joint_bound import Bound, joint_bound
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, best_set, worth
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
+from learning.statistics.measure import ANY, Measure
 from scenarios.file.interventions import mechanisms_over_time
 
 
@@ -136,8 +137,7 @@ class Bounds:
     def measures(self) -> tuple[Measure, ...]:
         of = self._run
         return (
-            *MEASURES,
-            Measure(
+            both(
                 "DQI served",
                 "DQI (eq. 6) of the clients that served, summed over services, mean over the rounds played; DQI below "
                 "zero counts as zero; it is neither accuracy nor welfare, as it leaves out what clients' work costs", 1,
@@ -168,7 +168,7 @@ class Bounds:
                 "regret",
                 "DQI of the best set that the service could have bought for sure, less that of its clients, mean over "
                 "the rounds in which it took part; of the market: mean over services; pay-as-offered only", -1,
-                lambda run: of(run).mean_regret, digits=4, applies=lambda run: not of(run).why_not, limits=(-inf, inf),
+                lambda run: of(run).mean_regret, digits=4, applies=lambda run: not of(run).why_not, limits=ANY,
             ),
         )  # fmt: skip
 

@@ -13,13 +13,13 @@ from flmarket.analysis.figures.drawing import save
 from flmarket.analysis.figures.report_figures import figures as figures_of
 from flmarket.analysis.figures.report_figures import svgs
 from flmarket.analysis.log_frames import write_frame
-from flmarket.analysis.results.measures import MEASURES
+from flmarket.analysis.results.measures import chosen, own
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
 from flmarket.analysis.results.report_tables import introduction, tables
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, mixed, read, remarks, without_forks
 from flmarket.analysis.what_if.decisive_rounds import decisive
-from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins
+from flmarket.cli.arguments import Figures, Plugins, Runs, load_plugins, measure_names
 from flmarket.cli.console import command_line, missing, note, on_the_screen, result, silenced
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
@@ -63,6 +63,14 @@ def report(
     forks: Annotated[
         bool, typer.Option("--forks", help="Also show forks, which are left out beside the runs that they are of.")
     ] = False,
+    measure: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Only this measure, such as 'social welfare'; flmarket plugins lists all. Repeatable.",
+            autocompletion=measure_names,
+        ),
+    ] = None,
     bounds: Annotated[
         bool,
         typer.Option("--bounds", help="Also compare with what services could have had; takes seconds a run."),
@@ -87,7 +95,8 @@ def report(
     if figures is not None:
         require_folder_place(figures)
     bounds = bounds or bounds_csv is not None
-    load_plugins(plugin)  # tables mark privileged policies
+    load_plugins(plugin)  # tables mark privileged policies, and have measures of one's own
+    measures = chosen(measure or ())
     there, damaged = find_runs(runs), list[str]()
     results = everything = read(there, damaged.append)
     if not forks:
@@ -105,16 +114,17 @@ def report(
                 write_frame(limits.table(results), file)
             note(f"{bounds_csv}: what services got and could have had, by round")
     without = unfinished(there)
-    measures, notes = (MEASURES, []) if limits is None else (limits.measures, limits.left_out(results))
-    computed = make_report(results, baseline, measures, notes, by, without)
-    computed = replace(computed, shown=table or ())
+    further, notes = ((), []) if limits is None else (limits.measures, limits.left_out(results))
+    computed = make_report(results, baseline, [*measures, *further], notes, by, without)
+    computed = replace(computed, shown=table or (), asked_for=[it.name for it in (measures if measure else own())])
     results = list(computed.runs)
     if figures is not None:
         written = save(figures_of(results, computed.baseline, figure or ()), figures)
         names = ", ".join(dict.fromkeys(path.stem for path in written))
         note(f"{figures}: {counted(len(written), 'file')} written: {names}")
     not_complete = incomplete(without)
-    whole = replace(computed, notes=(*not_complete, *damaged, *computed.notes))
+    lost = [*damaged, *computed.failures]
+    whole = replace(computed, notes=(*not_complete, *lost, *computed.notes))
     if style is None and sys.stdout.isatty():
         _draw(whole, stdout())
     elif style == "html":
@@ -131,7 +141,7 @@ def report(
     if style == "csv":  # the other formats have room for it
         for text in (*remarks(results), *mixed(results), *computed.notes):
             note(text)
-    missing(not_complete, damaged)
+    missing(not_complete, lost)
 
 
 def _made_by(runs: Sequence[RunResult]) -> list[str]:

@@ -12,6 +12,7 @@ from fl.data.dataset import Shape
 from fl.training.fused import Architecture, initial_parameters
 from fl.training.models import HIDDEN, ModelError, model
 from fl.training.networks import HalveByMax, build, hidden_widths
+from fl.training.trainers import parameter_count
 from flmarket.core.plugins import PluginError, UnknownPluginError
 
 SHAPE = Shape(1, 28, 28)
@@ -33,7 +34,7 @@ def parameters(module: nn.Module) -> torch.Tensor:
 )
 def test_the_networks_are_those_of_the_paper(name: str, labels: int, count: int) -> None:
     module = build(name, labels, SHAPE, 0)
-    assert parameters(module).numel() == count
+    assert parameters(module).numel() == parameter_count(name, labels, SHAPE) == count
     assert module(torch.zeros(3, 1, 28, 28)).shape == (3, labels)
 
 
@@ -54,6 +55,7 @@ def test_the_networks_take_their_sizes_from_the_images(shape: Shape, features: i
     assert network(torch.zeros(3, *shape)).shape == (3, 10)
     convolutions = shape.channels * 6 * 25 + 6 + 6 * 16 * 25 + 16
     assert parameters(network).numel() == convolutions + features * 120 + 120 + 120 * 84 + 84 + 84 * 10 + 10
+    assert parameter_count("cnn", 10, shape) == parameters(network).numel()
     inputs = shape.channels * shape.height * shape.width
     perceptron = build("mlp", 10, shape, 0)
     assert perceptron(torch.zeros(3, *shape)).shape == (3, 10)

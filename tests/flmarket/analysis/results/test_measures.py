@@ -1,22 +1,98 @@
 """What a run is judged by: each measure's direction, and values that are worked out by hand."""
 
 from dataclasses import replace
+from math import isfinite
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import flmarket
-from flmarket.analysis.results.measures import MEASURES, gini, hhi, jain, values
+from flmarket.analysis.results.measures import BUILT_IN, LITERATURE, MEASURES, gini, hhi, jain
+from flmarket.analysis.results.run_results import RunResult
+from flmarket.analysis.results.setting import RunSetting
+from learning.statistics.measure import MARKET
+from scenarios.loader import parse
+from scenarios.logs.directory import RunDirectory
 
 
 def test_every_measure_says_which_way_is_better() -> None:
-    assert {measure.name: measure.better for measure in MEASURES} == {
+    assert {measure.name: measure.better for measure in BUILT_IN.values()} == {
         "final accuracy": 1, "AUC": 1, "target met": 1, "rounds to target": -1, "normalised reward": 1, "spent": 0,
         "cost per point": -1, "served": 0, "refused": -1, "wasted": -1, "income Jain": 1, "income Gini": -1,
         "spending HHI": 0, "client profit": 0, "misreport profit": 0, "overstated": -1, "services Jain": 1,
-        "core use": 0,
+        "core use": 0, "social welfare": 1, "service utility": 1, "IR violations": -1, "budget use": 0,
+        "budget violations": -1, "worst service": 1, "communication": -1,
     }  # fmt: skip
+
+
+HAND = """
+name = "hand"
+rounds = 3
+dqi = "published"
+training.model = "logistic"
+clients.count = 3
+clients.cores = 1
+clients.data_size = [100]
+clients.emd = [0.2]
+clients.cost = { per_sample = 0.05, per_emd = 0.5 }
+clients.behaviour.kind = "markup"
+services = [
+    { name = "a", dataset = "mnist", budget = 10, target_accuracy = 0.9, reward_base = 16.0, policy = "random" },
+    { name = "b", dataset = "cifar-10", budget = 2, target_accuracy = 0.5, reward_base = 4.0, policy = "random" },
+]
+"""
+
+
+@pytest.fixture
+def hand() -> RunResult:
+    """Three rounds of two services, of which the second leaves after two."""
+    rounds = pd.DataFrame(
+        [
+            (1, "a", "training", 0.50, 4.0, 10, 6), (1, "b", "training", 0.25, 1.0, 10, 4),
+            (2, "a", "training", 0.75, 8.0, 10, 5), (2, "b", "reached", 0.50, 2.0, 2, 2.5),
+            (3, "a", "training", 0.75, 8.0, 10, 0), (3, "b", "left", 0.50, 2.0, 0, 0),
+        ],
+        columns=["round", "service", "status", "accuracy", "reward", "budget", "spent"],
+    )  # fmt: skip
+    zeros = dict.fromkeys(("wanted", "served", "refused", "offered"), 0)
+    rounds = rounds.assign(**zeros, policy="random", test_accuracy=rounds["accuracy"])
+    offers = pd.DataFrame(
+        [
+            (1, "a", 0, 1.0, 6.0, "served"), (1, "b", 1, 5.0, 4.0, "served"), (1, "b", 2, 1.0, None, "dropped"),
+            (2, "a", 0, 2.0, 2.0, "served"), (2, "a", 1, 1.0, 3.0, "served"), (2, "b", 0, 2.0, 2.5, "served"),
+            (2, "a", 2, 1.0, None, "outbid"),
+        ],
+        columns=["round", "service", "client", "cost", "paid", "outcome"],
+    )  # fmt: skip
+    rounds[["budget", "spent"]] *= 1_000_000
+    offers[["cost", "paid"]] *= 1_000_000
+    clients = offers.assign(**dict.fromkeys(("data_size", "reported_size", "emd", "reported_emd"), 1))
+    setting = RunSetting(parse(HAND))
+    tables = {"offers": offers, "clients": clients}
+    return RunResult.of(setting, "random", 0, RunDirectory(Path("hand")), rounds, tables)
+
+
+def test_measures_of_the_literature_are_those_worked_out_by_hand(hand: RunResult) -> None:
+    assert {measure.name: measure.values(hand) for measure in LITERATURE} == {
+        "social welfare": {"a": 20 - 4, "b": 5 - 7, MARKET: 14},
+        "service utility": {"a": 20 - 11, "b": 5 - 6.5, MARKET: 7.5},
+        "IR violations": {"a": 0, "b": 1, MARKET: 1},  # 4 for what cost 5; the client that was paid its cost has none
+        "budget use": {"a": 60, "b": 125, MARKET: 125},
+        "budget violations": {"a": 0, "b": 1, MARKET: 1},
+        "worst service": {MARKET: 50},
+        # Logistic regression of 28 x 28 and of 3 x 32 x 32: three times down and up; twice, and once down alone.
+        "communication": {"a": 6 * 4 * 7850, "b": 5 * 4 * 30730, MARKET: 6 * 4 * 7850 + 5 * 4 * 30730},
+    }
+    profit = BUILT_IN["client profit"].values(hand)
+    assert profit == {"a": 7, "b": -0.5, MARKET: 6.5}
+
+
+def test_a_model_that_is_not_known_here_has_no_bytes(hand: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
+    models = ["mine", "logistic"], ["mnist", "cifar-10"]
+    monkeypatch.setattr("flmarket.analysis.results.measures._models", lambda _: models)
+    assert BUILT_IN["communication"].values(hand) == {}
 
 
 def test_indices_of_fairness_at_their_ends() -> None:
@@ -74,6 +150,14 @@ def test_no_measure_moves_with_what_is_only_stated(changes: dict[str, object], t
         clients = run.tables["clients"]
         tables["clients"] = clients.assign(**{name: clients[name] * 3 for name in ("bid", "reported_size")})
     stated = replace(run, curves={**run.curves, "offered": 3 * run["offered"]}, tables=tables)
-    for measure in MEASURES:
-        if measure.name not in BY_REPORTS:
-            assert values(stated, measure) == values(run, measure), measure.name
+    found = {name: measure.values(run) for name, measure in BUILT_IN.items()}
+    for name, measure in BUILT_IN.items():
+        if name not in BY_REPORTS:
+            assert measure.values(stated) == found[name], name
+        lowest, highest = measure.limits
+        assert all(isfinite(value) and lowest <= value <= highest for value in found[name].values()), name
+    for of, welfare in found["social welfare"].items():  # what is paid only changes hands
+        assert welfare == pytest.approx(found["service utility"][of] + found["client profit"][of])
+    assert not found["IR violations"][MARKET]
+    assert not found["budget violations"][MARKET]
+    assert found["worst service"][MARKET] <= found["final accuracy"][MARKET]

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.money import MICRO
+from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_formats import csv_text, markdown
 from flmarket.analysis.results.run_results import read
@@ -193,7 +194,7 @@ def test_a_report_shows_the_bounds(tmp_path: Path) -> None:
     found, _ = bounds_of(tmp_path)
     runs = read([tmp_path])
     bounds = Bounds.read(runs)
-    report = make_report(runs, measures=bounds.measures, notes=bounds.left_out(runs))
+    report = make_report(runs, measures=[*MEASURES, *bounds.measures], notes=bounds.left_out(runs))
     values = {(row.service, row.measure.name): row.interval.estimate for row in report.estimates}
     assert values["market", "DQI bound ratio"] == pytest.approx(found.bound.sum() / found.realised.sum())
     assert values["market", "DQI bound"] == pytest.approx(found.bound.mean())
@@ -213,7 +214,7 @@ def test_under_another_mechanism_hindsight_is_left_out_by_name(tmp_path: Path) -
     bounds_of(tmp_path, SCENARIO, "market.mechanism=uniform-price")
     runs = read([tmp_path])
     bounds = Bounds.read(runs)
-    report = make_report(runs, measures=bounds.measures, notes=bounds.left_out(runs))
+    report = make_report(runs, measures=[*MEASURES, *bounds.measures], notes=bounds.left_out(runs))
     assert not any(row.measure.name == "hindsight share" for row in report.estimates)
     assert any(row.measure.name == "DQI bound ratio" for row in report.estimates)
     line = (
@@ -261,7 +262,7 @@ def test_a_run_in_which_nobody_served_has_no_ratio(tmp_path: Path) -> None:
     bounds = Bounds.read(runs)
     path = next(run.directory.path for run in runs if run.policy == "random")
     of = {**bounds.of, path: replace(bounds.of[path], realised=np.zeros((4, 3)))}
-    lines = markdown(make_report(runs, measures=Bounds(of).measures)).splitlines()
+    lines = markdown(make_report(runs, measures=[*MEASURES, *Bounds(of).measures])).splitlines()
     at = next(it for it in lines if "DQI bound ratio |" in it).rstrip(" |").split(" | ").index("DQI bound ratio")
     lcfa, random = (
         [*next(line for line in lines if line.startswith(f"| {it} |")).rstrip(" |").split(" | "), ""]

@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from scenarios.file.schema import REGISTRIES
 from support.shell import Command, flmarket
 
 MINE = '''
@@ -49,7 +50,7 @@ def test_all_kinds_are_listed_by_their_summary_or_docstring(tmp_path: Path, comm
     done = command("plugins", "--plugin", "mine.py", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in done.stdout.splitlines() if "│" in line]
-    assert {row[0] for row in rows} == {"policy", "model", "data set", "mechanism", "behaviour"}
+    assert {row[0] for row in rows if row[0]} == {registry.kind for registry in REGISTRIES}
     assert all(row[3] for row in rows if row[0]), rows
     for own in (
         ["policy", "hermit", "mine.py", "Wants nobody."],
