@@ -5,7 +5,7 @@ Those of keys that it did not have, of groups of clients and of ``[data]``, are 
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -95,8 +95,9 @@ def keys_of(case: Case) -> Iterator[str]:
         yield from (key[: at.start()] for at in re.finditer(r"\.", key))
         if key == "interventions":
             yield from (f"interventions.{name}" for change in value for name in change)
-        if key == "clients.groups":
-            yield from (f"clients.groups.{name}" for group in value for name in flattened(group))
+        tables = value if key == "clients.groups" else [value] if isinstance(value, Mapping) else []
+        for name in (f"{key}.{below}" for table in tables for below in flattened(table)):
+            yield from (name, *(name[: at.start()] for at in re.finditer(r"\.", name)))
 
 
 def test_every_key_stands_in_at_least_two_cases() -> None:

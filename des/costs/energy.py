@@ -13,6 +13,8 @@ class Energy(Cost):
     The usual model of dynamic power in CMOS circuits: a cycle at f hertz takes ``kappa * f^2`` joules.
     """
 
+    summary = "energy of chip and radio at a price of the client's own: kappa * f^2 * cycles * D, and the upload"
+
     def __init__(
         self,
         *,

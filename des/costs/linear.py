@@ -10,6 +10,8 @@ __all__ = ["Linear"]
 class Linear(Cost):
     """The paper's: the client's type, 1 if none is drawn, times ``per_sample * D - per_emd * EMD``."""
 
+    summary = "so much for each image, less so much for each unit of EMD (the paper's)"
+
     uses_speed = False
 
     def __init__(self, *, per_sample: float = 1.0, per_emd: float = 0.0) -> None:

@@ -10,6 +10,8 @@ __all__ = ["Quality"]
 class Quality(Cost):
     """The client's type times ``exp(-EMD)``, whatever the amount of data."""
 
+    summary = "the better the data, the dearer: a price of the client's own times e^-EMD"
+
     uses_speed = False
 
     def amounts(self, work: Work) -> FloatArray:

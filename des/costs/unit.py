@@ -9,6 +9,8 @@ __all__ = ["UnitPrice"]
 class UnitPrice(Cost):
     """Each image costs the client its type: a private price a sample."""
 
+    summary = "a price of the client's own for each image"
+
     uses_speed = False
 
     def amounts(self, work: Work) -> FloatArray:

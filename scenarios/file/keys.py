@@ -107,7 +107,10 @@ def keys(table: Path = ()) -> Iterator[Key]:
 
 
 def departures(scenario: Scenario) -> Iterator[tuple[str, Any]]:
-    """Yield the dotted keys of a scenario that need no value but have one, other than their default."""
+    """Yield the dotted keys of a scenario that need no value but have one, other than their default.
+
+    Those that nearly all files have are left out, too (``usual``).
+    """
     data = scenario.model_dump(mode="json", exclude_none=True)
     yield from _departures((), data)
     for i, service in enumerate(data["services"]):
@@ -118,7 +121,7 @@ def departures(scenario: Scenario) -> Iterator[tuple[str, Any]]:
 def _departures(table: Path, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for key in keys(table):
         value = reduce(lambda found, part: found.get(part, {}), key.path, values)
-        if not key.required and value not in (key.schema["default"], {}):
+        if not (key.required or "usual" in key.schema) and value not in (key.schema["default"], {}):
             yield key.label, value
 
 

@@ -193,15 +193,16 @@ class ClientCost(TomlTable):
         Ge(0),
         Le(1_000_000),
         Unit("money per image"),
-        Doc("Cost of each image (D), money, where the kind is linear. Required there, unless there is a unit: then 1."),
+        Field(json_schema_extra={"absent": "required, or 1 with a unit", "usual": True}),
+        Doc("Cost of each image (D), money, where the kind is linear."),
     ] = None
     per_emd: Annotated[
         float | None,
         Ge(-1_000_000),
         Le(1_000_000),
         Unit("money per unit of EMD"),
-        Doc("""Money taken off for each unit of EMD, where the kind is linear; the cost must stay at or above 0.
-        Required with per_sample."""),
+        Field(json_schema_extra={"absent": "required, or 0 with a unit", "usual": True}),
+        Doc("Money taken off for each unit of EMD, where the kind is linear; the cost must stay at or above 0."),
     ] = None
     unit: Annotated[
         CostUnit,

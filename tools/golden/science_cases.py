@@ -225,6 +225,39 @@ CASES: Mapping[str, Case] = {
             {"name": "even", "count": 3, "label_mix": {"dirichlet": 100}},
             {"name": "narrow", "count": 3, "label_mix": {"dirichlet": 0.1}, "data_size": [40]}]},
     ),
+    "costs of clients' own": Case(
+        "paper", QUICK | _played(("worth", "hqfa", "lcfa"))
+        | {"clients.cost": {"kind": "energy", "options": {"upload": 0.5, "cycles": 2e7},
+                            "unit": {"uniform": [0.5, 2.0], "each": "service"}},
+           "clients.speed": [0.5, 2], "market.data": "public",
+           "clients.groups": [
+            {"name": "dear", "count": 5, "cost": {"kind": "quality", "unit": {"choices": [2, 5], "each": "client"}},
+             "behaviour": {"kind": "markup", "options": {"share": 0.3}}},
+            {"name": "shirts", "count": 4, "cost": {"kind": "energy", "options": {"upload": 1.0},
+             "unit": {"uniform": [1, 3]}}}]},
+    ),
+    "types of few kinds": Case(
+        "paper", QUICK
+        | {"clients.cost": {"kind": "energy", "options": {"kappa": 2e-28},
+                            "unit": {"choices": [1, 2, 3], "each": "client"}},
+           "market.data": "public",
+           "clients.groups": [
+            {"name": "liars", "count": 6, "behaviour": {"kind": "misreport", "options": {"size": 0.5}},
+             "cost": {"kind": "energy", "options": {"upload": 0.2}, "unit": {"choices": [1, 4], "each": "service"}}},
+            {"name": "others", "count": 3, "cost": {"kind": "unit", "unit": {"uniform": [0.01, 0.03]}}}]},
+    ),
+    "prices of clients' own": Case(
+        "scarce", QUICK | {"clients.cost": {"kind": "unit", "unit": {"uniform": [0.01, 0.05]}}}
+    ),
+    "prices of two kinds": Case(
+        "scarce", QUICK | {"clients.cost": {"kind": "unit", "unit": {"choices": [0.01, 0.04]}, "noise": 0.2}}
+    ),
+    "trimmed means": Case(
+        "quickstart", TRAINED | {"training.aggregation": {"kind": "trimmed-mean", "options": {"share": 0.2}}}
+    ),
+    "clipped norms": Case(
+        "quickstart", TRAINED | {"training.aggregation": {"kind": "norm-clip", "options": {"norm": 0.5}}}
+    ),
     "clients that own images": Case(
         "quickstart", TRAINED
         | {"clients.emd": [], "clients.data_size": [30, 70], "clients.cost.per_emd": 0.5,
