@@ -18,7 +18,10 @@ from learning.statistics.measure import MARKET, Measure
 from scenarios.file.differences import values_text
 
 AUC = "AUC"
-DECIDING = (AUC, "final accuracy", "rounds to target", "spent", "DQI served", "DQI bound ratio")
+DECIDING = (
+    AUC, "final accuracy", "rounds to target", "spent",
+    *(f"{dqi} {what}" for dqi in ("DQI", "union DQI") for what in ("served", "bound ratio")),
+)  # fmt: skip
 """The measures that tables show first, with those that are asked for."""
 
 

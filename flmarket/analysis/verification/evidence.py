@@ -309,7 +309,7 @@ class Logs:
         require_same_partitions(self.scenario, self.meta, "data.partition")
         spec = population_spec(self.scenario, behaviour=self.behaviour or Truthful())
         try:
-            dqi = [self._dqi(service.dataset) for service in self.scenario.services]
+            dqi = [self.dqi_parameters(service.dataset) for service in self.scenario.services]
             return Population(spec, self.data.labels, dqi, self.seed)
         except (ValueError, BehaviourError) as error:  # a scenario that no run has played
             raise InputError(f"scenario.toml: clients: {error}") from error
@@ -354,7 +354,8 @@ class Logs:
         drawn = {name: np.concatenate([of[name] for of in parts]) for name in parts[0]}
         return drawn, np.concatenate(lowest)
 
-    def _dqi(self, dataset: str) -> DQIParameters:
+    def dqi_parameters(self, dataset: str) -> DQIParameters:
+        """Return the parameters of eq. (6) that the run had for a data set."""
         if self.scenario.dqi in PRINTED:
             return PRINTED[self.scenario.dqi]
         key = f"dqi/{dataset}"

@@ -23,6 +23,7 @@ from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.joint_bound import Bound, joint_bound
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, best_set, worth
+from flmarket.analysis.what_if.union_bound import Data, best_union
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from learning.statistics.measure import ANY, Measure
@@ -68,24 +69,26 @@ class RunBounds:
         return mean
 
 
-def run_bounds(logs: Logs) -> RunBounds:
+def run_bounds(logs: Logs, together: str = "additive") -> RunBounds:
+    """Return the bounds of a run, with clients worth what they are ``together``: see ``set_worth.TOGETHER``."""
     if logs.behaviour is None:
         problem = "the clients' behaviour of the run is not known here, or has changed, so its bids cannot be drawn"
         raise InputError(problem)
     why_not, bounds = _why_not(logs), []
+    of = _OfUnions(logs) if together == "union" else _OfSums(logs)
     shape = len(logs.numbers), len(logs.places)
     budgets = logs.rounds["budget"].to_numpy().reshape(shape)
     active = ~logs.rounds["status"].isin([Status.LEFT, Status.WAITING]).to_numpy().reshape(shape)
     realised, best = np.zeros(shape), np.full(shape, np.nan if why_not else 0.0)
     for at, (number, world) in zip(tracked(range(shape[0]), "rounds"), logs.worlds(), strict=True):
         there = np.flatnonzero(active[at])
-        bounds.append(_bound(logs, number, world, there, budgets[at, there]))
+        bounds.append(of.all_together(number, world, there, budgets[at, there]))
         offers = logs.rows["offers"].where(logs.span_of(number))
         served = offers["outcome"] == Outcome.SERVED
         for name, m in logs.places.items():
-            realised[at, m] = worth(offers["dqi"][served & (offers["m"] == m)].tolist())
+            realised[at, m] = of.served(world, m, offers["client"][served & (offers["m"] == m)])
             if active[at, m] and not why_not:
-                best[at, m] = best_set(logs, number, world, name).quality
+                best[at, m] = of.best(number, world, name)
     value, exact = np.array([it.value for it in bounds]), np.array([it.exact for it in bounds], dtype=np.bool_)
     return RunBounds(value, exact, realised, best, active, why_not)
 
@@ -100,12 +103,60 @@ def _why_not(logs: Logs) -> str:
     return ""
 
 
-def _bound(logs: Logs, number: int, world: Qualities, there: IntArray, budgets: MicroArray) -> Bound:
-    now, values = logs.conditions(number), np.maximum(world.dqi[there], 0.0)
-    values[:, list(now.offline)] = 0.0
-    if world.serves is not None:
-        values[~world.serves[there]] = 0.0
-    return _joint_bound(values.tobytes(), world.bid[there].tobytes(), budgets.tobytes(), values.shape, now.cores)
+@dataclass(frozen=True, slots=True)
+class _OfSums:
+    """Clients are worth the sum of their DQI."""
+
+    logs: Logs
+
+    def served(self, world: Qualities, m: int, clients: IntArray) -> float:
+        return worth(world.dqi[m, clients].tolist())
+
+    def best(self, number: int, world: Qualities, service: str) -> float:
+        return best_set(self.logs, number, world, service).quality
+
+    def all_together(self, number: int, world: Qualities, there: IntArray, budgets: MicroArray) -> Bound:
+        now, values = self.logs.conditions(number), np.maximum(world.dqi[there], 0.0)
+        values[:, list(now.offline)] = 0.0
+        if world.serves is not None:
+            values[~world.serves[there]] = 0.0
+        return _joint_bound(values.tobytes(), world.bid[there].tobytes(), budgets.tobytes(), values.shape, now.cores)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfUnions:
+    """Clients are worth the DQI of all their images together."""
+
+    logs: Logs
+
+    def served(self, world: Qualities, m: int, clients: IntArray) -> float:
+        return self._data(world, m).worth(clients)
+
+    def best(self, number: int, world: Qualities, service: str) -> float:
+        prices = best_set(self.logs, number, world, service).prices
+        m, budget = self.logs.places[service], self.logs.conditions(number).budgets[service]
+        return self._data(world, m).worth(self._chosen(number, world, m, prices, budget))
+
+    def all_together(self, number: int, world: Qualities, there: IntArray, budgets: MicroArray) -> Bound:
+        """Return what the services could have had if none took a client from another: an optimum where K is kept."""
+        value, takers = 0.0, np.zeros(world.bid.shape[1], dtype=np.int64)
+        for m, budget in zip(there.tolist(), budgets.tolist(), strict=True):
+            chosen = self._chosen(number, world, m, world.bid[m], budget)
+            value += self._data(world, m).worth(chosen)
+            takers[chosen] += 1
+        return Bound(value, exact=bool(takers.max() <= self.logs.conditions(number).cores))
+
+    def _data(self, world: Qualities, m: int) -> Data:
+        parameters = self.logs.dqi_parameters(self.logs.scenario.services[m].dataset)
+        return Data(world.data_size[m], world.emd[m], parameters)
+
+    def _chosen(self, number: int, world: Qualities, m: int, prices: MicroArray, budget: int) -> IntArray:
+        there = np.ones(len(prices), dtype=np.bool_) if world.serves is None else world.serves[m].copy()
+        there[list(self.logs.conditions(number).offline)] = False
+        try:
+            return best_union(self._data(world, m), prices, budget, np.flatnonzero(there))
+        except InputError as error:
+            raise InputError(f"round {number}, {self.logs.scenario.services[m].name}: {error}") from error
 
 
 # Policies meet the same worlds: their runs of one seed ask the same again.
@@ -120,42 +171,46 @@ class Bounds:
     """The bounds of runs, as measures."""
 
     of: Mapping[Path, RunBounds]  # each run's, by its path
+    together: str = "additive"  # what clients are worth together
 
     @classmethod
-    def read(cls, runs: Sequence[RunResult]) -> "Bounds":
+    def read(cls, runs: Sequence[RunResult], together: str = "additive") -> "Bounds":
         """Work out the bounds of runs. It takes some time: see docs/bounds.md."""
         by_path = {}
         for run in tracked(sorted(runs, key=lambda run: (str(run.setting.folder), run.seed)), "runs bounded"):
             path = run.directory.path
             try:
-                by_path[path] = run_bounds(Logs.read_whole(run.directory))
+                by_path[path] = run_bounds(Logs.read_whole(run.directory), together)
             except InputError as error:
                 raise InputError(f"{path}: {str(error).removeprefix(f'{path}: ')}") from error
-        return cls(by_path)
+        return cls(by_path, together)
 
     @property
     def measures(self) -> tuple[Measure, ...]:
-        of = self._run
+        of, union = self._run, self.together == "union"
+        dqi, whose = ("union DQI", "all images") if union else ("DQI", "the clients")
         return (
             both(
-                "DQI served",
-                "DQI (eq. 6) of the clients that served, summed over services, mean over the rounds played; DQI below "
+                f"{dqi} served",
+                f"DQI (eq. 6) of {whose} that served, summed over services, mean over the rounds played; DQI below "
                 "zero counts as zero; it is neither accuracy nor welfare, as it leaves out what clients' work costs", 1,
                 lambda run: of(run).realised.mean(axis=0),
                 lambda run: float(of(run).realised.sum(axis=1).mean()), digits=4,
             ),
             of_market(
-                "DQI bound",
-                "the most that the DQI served could have been under K and the budgets, every served client being paid "
-                "its bid; from reported data and bids", 0, lambda run: float(of(run).bound.mean()), digits=4,
+                f"{dqi} bound",
+                f"the most that the {dqi} served could have been under K and the budgets, every served client being "
+                "paid its bid; from reported data and bids", 0, lambda run: float(of(run).bound.mean()), digits=4,
             ),
             of_market(
                 "bound exact",
-                "rounds whose bound is an optimum, %; in the others it is that of the linear relaxation, which is "
-                "never lower", 0, lambda run: float(100 * of(run).exact.mean()), digits=1,
+                "rounds whose bound is an optimum, %; in the others it is that of "
+                + ("services that all have a core of every client" if union else "the linear relaxation")
+                + ", which is never lower", 0, lambda run: float(100 * of(run).exact.mean()), digits=1,
             ),
             of_market(
-                "DQI bound ratio", "DQI bound / DQI served, at least 1; undefined for runs in which no client served",
+                f"{dqi} bound ratio",
+                f"{dqi} bound / {dqi} served, at least 1; undefined for runs in which no client served",
                 -1, lambda run: of(run).ratio, digits=4, applies=lambda run: bool(np.isfinite(of(run).ratio)),
             ),
             averaged(

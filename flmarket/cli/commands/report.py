@@ -75,6 +75,13 @@ def report(
         bool,
         typer.Option("--bounds", help="Also compare with what services could have had; takes seconds a run."),
     ] = False,
+    together: Annotated[
+        Literal["additive", "union"],
+        typer.Option(
+            help="What clients of a service are worth together in --bounds: the sum of their DQI, or that of all their "
+            "images as one data set, which implies --bounds."
+        ),
+    ] = "additive",
     bounds_csv: Annotated[
         Path | None,
         typer.Option(
@@ -94,7 +101,7 @@ def report(
         require_place(bounds_csv)
     if figures is not None:
         require_folder_place(figures)
-    bounds = bounds or bounds_csv is not None
+    bounds = bounds or bounds_csv is not None or together == "union"
     load_plugins(plugin)  # tables mark privileged policies, and have measures of one's own
     measures = chosen(measure or ())
     there, damaged = find_runs(runs), list[str]()
@@ -108,7 +115,7 @@ def report(
         from flmarket.analysis.what_if.bounds import Bounds  # which other reports do not need: 100 ms
 
         with silenced():
-            limits = Bounds.read(results)
+            limits = Bounds.read(results, together)
         if bounds_csv is not None:
             with asked_for(bounds_csv) as file:
                 write_frame(limits.table(results), file)

@@ -78,11 +78,14 @@ def test_nothing_is_printed_beside_the_refusal_of_an_unknown_table(batch: Path) 
     assert not console.file.getvalue()
 
 
-def test_bounds_are_measures_of_the_table(batch: Path) -> None:
-    done = flmarket("report", "runs", "--bounds", "--format", "csv", cwd=batch)
+@pytest.mark.parametrize(
+    ("options", "ratio"), [(["--bounds"], "DQI bound ratio"), (["--together", "union"], "union DQI bound ratio")]
+)
+def test_bounds_are_measures_of_the_table(batch: Path, options: list[str], ratio: str) -> None:
+    done = flmarket("report", "runs", *options, "--format", "csv", cwd=batch)
     assert done.returncode == 0, done.stderr
     rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    found = [float(row["mean"]) for row in rows if row["measure"] == "DQI bound ratio"]
+    found = [float(row["mean"]) for row in rows if row["measure"] == ratio]
     assert len(found) == 2
     assert min(found) >= 1
 
