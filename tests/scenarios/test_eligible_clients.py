@@ -16,6 +16,7 @@ from des.offer_checks import OfferError
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.bounds import run_bounds
+from flmarket.analysis.what_if.explain import Explanation
 from flmarket.analysis.what_if.possible import best_set
 from learning.lockstep.market_kinds import LockstepError, curves_of
 from scenarios.build import eligibility, market_factory
@@ -108,6 +109,11 @@ def test_a_bound_counts_only_those_who_can_serve(tmp_path: Path) -> None:
     logs = Logs.read_whole(played(grouped(*groups, rounds=1, **budgets), tmp_path, "greedy"))
     [(_, world)] = logs.worlds()
     assert run_bounds(logs).bound[0] == pytest.approx(world.dqi[0, :10].sum() + world.dqi[1, 10:].sum())
+
+
+def test_the_table_of_an_explanation_says_who_does_not_serve(run: RunDirectory) -> None:
+    why = Explanation(Logs.read_whole(run), 1, "strokes").table()["why"]
+    assert set(np.flatnonzero(why == "does not serve it").tolist()) == set(range(5))
 
 
 def test_screens_say_that_a_client_does_not_serve(run: RunDirectory) -> None:

@@ -94,4 +94,6 @@ class Explanation:
         table["critical_price"] = None if best is None else best.prices / MICRO
         table["in_best_set"] = None if best is None else table.index.isin(best.clients).astype(int)
         table["why"] = pd.Series({row.client: self.why(row) for row in self._own.itertuples()}, dtype=str)
+        if (serves := self._world.serves) is not None:
+            table.loc[~serves[self._m], "why"] = "does not serve it"
         return table.fillna({"why": "not wanted"}).reset_index()
