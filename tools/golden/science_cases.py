@@ -258,6 +258,20 @@ CASES: Mapping[str, Case] = {
     "clipped norms": Case(
         "quickstart", TRAINED | {"training.aggregation": {"kind": "norm-clip", "options": {"norm": 0.5}}}
     ),
+    "groups that behave in their own ways": Case(
+        "paper", QUICK | _played(("greedy", "hqfa", "outbid"))
+        | {"clients.groups": [
+            {"name": "ring", "count": 4, "behaviour": {"kind": "ring", "options": {"size": 2}}},
+            {"name": "dear", "count": 5, "behaviour": {"kind": "markup", "options": {"share": [0.1, 0.4]}},
+             "services": ["mnist", "emnist"]},
+            {"name": "learners", "count": 4, "behaviour": {"kind": "adaptive"}}]},
+    ),
+    "groups of which one misreports": Case(
+        "quickstart", TRAINED
+        | {"clients.groups": [
+            {"name": "liars", "count": 6, "behaviour": {"kind": "misreport", "options": {"size": 0.5}}},
+            {"name": "honest", "count": 3, "services": ["digits"]}]},
+    ),
     "clients that own images": Case(
         "quickstart", TRAINED
         | {"clients.emd": [], "clients.data_size": [30, 70], "clients.cost.per_emd": 0.5,
