@@ -10,6 +10,8 @@ from fl.arrays import FloatArray
 from fl.calibration.curve_fit import EARLY_ROUNDS, RecordedRun, fit, follow
 from fl.surrogate.fitted import Fit, FitError, add, dqi_fit, own_folder
 from fl.surrogate.learning_curves import Curve
+from fl.training.aggregator import FEDAVG
+from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for
 from learning.statistics import RoundsToTarget
 from scenarios.build import Shelf
@@ -61,6 +63,11 @@ def calibrate_surrogate(
     Traces are kept in ``out/traces`` as runs finish; those that are already there are not trained again. The curves
     also go into the user's own folder, where scenarios find them.
     """
+    if scenario.training.aggregation.given:
+        raise InputError(
+            f"training.aggregation: a surrogate's curves are those of {FEDAVG}, not of "
+            f"{scenario.training.aggregation}; remove it to calibrate"
+        )
     base = stripped(scenario)
 
     def played(policy: str, dqi: str, seeds: Iterable[int]) -> list[dict[str, RecordedRun]]:

@@ -9,9 +9,10 @@ import pytest
 from fl.calibration.curve_fit import RecordedRun
 from fl.calibration.dqi_fit import Point
 from flmarket.core.errors import InputError
+from scenarios.build import Shelf
 from scenarios.calibration import traces
 from scenarios.calibration.dqi_experiments import PointLog
-from scenarios.calibration.surrogate import HeldOutPolicy, summary, table
+from scenarios.calibration.surrogate import HeldOutPolicy, calibrate_surrogate, summary, table
 from scenarios.loader import load
 
 
@@ -82,3 +83,9 @@ def test_a_file_of_something_else_is_left_as_it_is(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="it does not hold calibration points; choose another folder"):
         PointLog(path)
     assert path.read_text() == "one line without an end"
+
+
+def test_a_curve_is_fitted_to_no_other_rule_than_fedavg(tmp_path: Path) -> None:
+    scenario = load("quickstart", ["training.aggregation.kind=median"])
+    with pytest.raises(InputError, match="a surrogate's curves are those of fedavg, not of median; remove it"):
+        calibrate_surrogate(scenario, tmp_path, Shelf(), print, runs=1, held_out=1)
