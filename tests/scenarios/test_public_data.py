@@ -11,6 +11,8 @@ from learning.lockstep.market_kinds import LockstepError, curves_of
 from scenarios.build import Shelf, build
 from scenarios.loader import load
 from scenarios.playable import obstacles, require_playable
+from scenarios.plugin_files import load_plugin
+from support.pages import ROOT, blocks
 from support.runs import change, played, table
 
 UNION = {"policy": "greedy", "policy_options": {"together": "union"}}
@@ -45,6 +47,18 @@ def test_the_same_market_goes_alike_for_policies_that_do_not_look_at_data(tmp_pa
     hidden, public = ((run.path / "scenario.toml").read_text() for run in runs)
     assert 'data = "public"' in public
     assert "data =" not in hidden  # as before there was such a key: the same bytes, the same hash
+
+
+def test_the_policy_of_the_page_plays_where_data_are_public(tmp_path: Path) -> None:
+    [program] = blocks((ROOT / "docs/worth.md").read_text(), "python")
+    (tmp_path / "balanced.py").write_text(program)
+    load_plugin(tmp_path / "balanced.py")
+    run = played(load("paper", PUBLIC | {"rounds": 1}), tmp_path, "balanced")
+    wanted = {int(row["client"]) for row in table(run.path, "offers") if row["service"] == "mnist"}
+    world = build(load("paper", PUBLIC), 0, Shelf()).market.population.draw(1)
+    price = world.bid[0] / (world.data_size[0] * (1 - world.emd[0] / 2))
+    assert int(price.argmin()) in wanted
+    assert int(price.argmax()) not in wanted
 
 
 def test_a_service_that_needs_data_which_the_market_hides_is_refused_with_its_name() -> None:
