@@ -85,6 +85,7 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
         "patient.py",
         "hourly.py",
         "half_way.py",
+        "on_delivery.py",
         "image_price.py",
     }
     assert set(BY_FILE[0]) == plugins_of_ones_own | {"bars.toml"}

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from des.log_records import Outcome
 from fl.arrays import FloatArray
 from fl.data.registry import info
 from fl.training.trainers import parameter_count
@@ -114,7 +113,7 @@ def _model_bytes(model: str, dataset: str) -> int | None:
 
 
 def _communication(run: "RunResult") -> FloatArray:
-    trips = run.offers["outcome"].map({Outcome.SERVED: 2, Outcome.DROPPED: 1, Outcome.OUTBID: 0}).to_numpy()
+    trips = run.offers[["core", "paid"]].notna().sum(axis=1)  # awarded: the model travels; served: the update, too
     places = [run.place(service) for service in run.offers["service"]]
     sizes = np.array([*map(_model_bytes, *_models(run))], dtype=np.float64)
     return sizes * np.bincount(places, trips, len(sizes))

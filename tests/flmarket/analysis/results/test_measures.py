@@ -68,6 +68,7 @@ def hand() -> RunResult:
     )  # fmt: skip
     rounds[["budget", "spent"]] *= 1_000_000
     offers[["cost", "paid"]] *= 1_000_000
+    offers["core"] = np.where(offers["outcome"] == "outbid", np.nan, 0)
     clients = offers.assign(**dict.fromkeys(("data_size", "reported_size", "emd", "reported_emd"), 1))
     setting = RunSetting(parse(HAND))
     tables = {"offers": offers, "clients": clients}
