@@ -19,7 +19,21 @@ from scenarios.loader import dumps, load, parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.runner import execute
 from support.runs import RESULTS, change, interrupt, planned, played, table
+from support.shell import flmarket
 
+PLUGIN = '''
+import flmarket
+
+@flmarket.behaviour("even")
+class Even(flmarket.Behaviour):
+    """Asks twice its cost in even rounds."""
+
+    def bids(self, round_, costs):
+        return costs * (2 if round_ % 2 == 0 else 1)
+
+    def bid_range(self, lowest, highest):
+        return lowest, highest * 2
+'''
 SMALL = {"training.backend": "surrogate", "rounds": 6, "clients.behaviour.kind": "truthful"}
 MARKUP = {"name": "dear", "count": 4, "behaviour": {"kind": "markup", "options": {"share": [0.1, 0.5]}}}
 LIARS = {"name": "liars", "count": 4, "behaviour": {"kind": "misreport", "options": {"size": 0.5}}}
@@ -108,6 +122,22 @@ def test_options_alone_are_those_of_the_kind_of_all_and_another_kind_begins_afre
         ("adaptive", {}),
         ("markup", {"share": 0.3}),
     ]
+
+
+def test_a_plugin_s_behaviour_of_a_group_is_recorded_and_named_where_it_is_missing(tmp_path: Path) -> None:
+    plugin = tmp_path / "even.py"
+    plugin.write_text(PLUGIN)
+    groups = 'clients.groups=[{name="even", count=5, behaviour={kind="even"}}, {name="dear", count=5}]'
+    sets = ["--set", groups, "--set", "training.backend=surrogate", "--set", "rounds=3"]
+    out = ["--policy", "hqfa", "--out", str(tmp_path / "runs")]
+    done = flmarket("run", "quickstart", "--plugin", str(plugin), *out, *sets)
+    assert done.returncode == 0, done.stderr
+    [folder] = (tmp_path / "runs").glob("*/hqfa/seed-0000")
+    assert "behaviour even" in RunDirectory(folder).meta()["plugins"]
+    verdict = verify(RunDirectory(folder))
+    assert (verdict.problems, len(verdict.unchecked)) == ([], 1)
+    assert "as behaviour 'even' is not here, or is another one" in verdict.unchecked[0]
+    assert flmarket("verify", str(folder), "--plugin", str(plugin)).stdout.count("valid: 3 rounds") == 1
 
 
 def test_groups_are_written_and_read_again_and_calibration_leaves_their_behaviour_out() -> None:
