@@ -28,6 +28,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 from support.runs import change, played, rounds_text, table
+from support.tiers import examples
 from tui.state.bid_verdicts import BidVerdict, RoundBook
 
 SMALL = {"training.backend": "surrogate", "rounds": 4}
@@ -134,6 +135,7 @@ def test_lockstep_refuses_clients_that_do_not_serve_all() -> None:
     st.lists(st.lists(st.booleans(), min_size=4, max_size=4), min_size=2, max_size=2),
     st.sampled_from([0.01, 0.03, 0.05, 0.1]),
 )
+@examples(25)
 def test_a_client_is_willing_where_it_can_serve_and_the_mechanism_lets_it(able: list[list[bool]], price: float) -> None:
     serves = np.array(able)
     bids, sizes = np.arange(1, 9).reshape(2, 4) * 1_000_000, np.full((2, 4), 100)
