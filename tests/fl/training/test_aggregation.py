@@ -19,7 +19,7 @@ from fl.arithmetic.ordered_sums import folded_sums
 from fl.arithmetic.streams import stream
 from fl.data.registry import load
 from fl.training import fused
-from fl.training.aggregator import AGGREGATORS, Aggregator, AggregatorError, Updates, aggregate, kept
+from fl.training.aggregator import AGGREGATORS, Aggregator, AggregatorError, Updates, aggregate, kept, outliers
 from fl.training.federation import RealFederation
 from fl.training.jobs import TrainingJob
 from fl.training.local import ReferenceTrainer
@@ -86,6 +86,19 @@ def test_krum_takes_one_of_those_that_agree() -> None:
     models = floats([0], [1], [3], [100], [101])
     assert new_model("krum", models, old=(0,)) == [1]
     assert new_model("krum", models, old=(0,), keep=3) == [np.float32(4 / 3)]
+
+
+def test_krum_never_takes_more_models_than_honest_clients_have() -> None:
+    """Of 5 clients one may be an attacker: asked for 9 models, it takes the mean of the best 4."""
+    assert new_model("krum", floats([0], [1], [3], [4], [1000]), old=(0,), keep=9) == [2]
+
+
+def test_a_share_of_clients_is_rounded_down_as_one_reads_it() -> None:
+    assert [outliers(share, 100) for share in (0.29, 0.295, 0.3)] == [29, 29, 30]  # 0.29 * 100 is 28.999...
+
+
+def test_zeros_of_both_signs_are_one_number() -> None:
+    assert not np.signbit(new_model("median", floats([-0.0], [-0.0], [0.0]), old=(0,)))
 
 
 def test_krum_guards_against_no_more_attackers_than_the_paper_allows() -> None:
@@ -263,6 +276,16 @@ def test_all_rules_have_the_same_bytes_on_a_processor_without_extensions() -> No
     plain = os.environ | {"NPY_DISABLE_CPU_FEATURES": features, "FLMARKET_KERNEL": "portable"}
     printed = subprocess.run([sys.executable, "-c", SAME_BYTES], env=plain, capture_output=True, text=True, check=True)
     assert printed.stdout.strip() == digest()
+
+
+def test_the_proximal_term_of_a_rule_holds_models_near_the_old_one() -> None:
+    moved = []
+    for mu in (0.0, 5.0):
+        trained = federation(AGGREGATORS.create("fedprox", mu=mu))
+        old = trained.state()["alpha/model"]
+        trained.train_round(1, JOBS)
+        moved.append(float(np.abs(trained.state()["alpha/model"] - old).sum()))
+    assert 0 < moved[1] < 0.9 * moved[0]
 
 
 class Momentum(Aggregator):
