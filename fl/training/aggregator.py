@@ -114,17 +114,14 @@ def kept(aggregator: Aggregator) -> dict[str, AnyArray]:
 
 
 def mean_of(rows: AnyArray) -> FloatArray:
-    """Return the mean [P] of rows [n, P], each as heavy as the others; they are added in their order."""
+    """Return the mean [P] of rows [n, P], each as heavy as the others; they are added in their order, to 0.0.
+
+    So it is the same in whichever order a sort leaves zeros of both signs.
+    """
     total = np.zeros(rows.shape[1])
     for row in rows:
         total += row
     return total / len(rows)
-
-
-def ascending(updates: Updates) -> Float32Array:
-    """Return the models [n, P], the values of each parameter sorted."""
-    ordered: Float32Array = np.sort(updates.models + np.float32(0), axis=0)  # 0: -0.0 and 0.0 would be in any order
-    return ordered
 
 
 def outliers(share: float, clients: int) -> int:

@@ -1,7 +1,9 @@
 """The mean of each parameter without its extremes."""
 
+import numpy as np
+
 from fl.arrays import FloatArray
-from fl.training.aggregator import Aggregator, Updates, ascending, mean_of, outliers
+from fl.training.aggregator import Aggregator, Updates, mean_of, outliers
 from flmarket.core.plugin_options import in_range
 
 __all__ = ["TrimmedMean"]
@@ -15,6 +17,6 @@ class TrimmedMean(Aggregator):
         self._share = in_range("share", share, 0, 0.5, below=True)
 
     def aggregate(self, updates: Updates) -> FloatArray:
-        models = ascending(updates)
+        models = np.sort(updates.models, axis=0)
         cut = outliers(self._share, len(models))
         return mean_of(models[cut : len(models) - cut])
