@@ -23,7 +23,7 @@ from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.joint_bound import Bound, joint_bound
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, best_set, worth
-from flmarket.analysis.what_if.union_bound import Data, best_union
+from flmarket.analysis.what_if.union_bound import ReportedData, best_union
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
 from learning.statistics.measure import ANY, Measure
@@ -146,9 +146,9 @@ class _OfUnions:
             takers[chosen] += 1
         return Bound(value, exact=bool(takers.max() <= self.logs.conditions(number).cores))
 
-    def _data(self, world: Qualities, m: int) -> Data:
+    def _data(self, world: Qualities, m: int) -> ReportedData:
         parameters = self.logs.dqi_parameters(self.logs.scenario.services[m].dataset)
-        return Data(world.data_size[m], world.emd[m], parameters)
+        return ReportedData(world.data_size[m], world.emd[m], parameters)
 
     def _chosen(self, number: int, world: Qualities, m: int, prices: MicroArray, budget: int) -> IntArray:
         there = np.ones(len(prices), dtype=np.bool_) if world.serves is None else world.serves[m].copy()

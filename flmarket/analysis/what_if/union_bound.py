@@ -22,7 +22,7 @@ _PARTS = 1_000_000  # sums of distances are told apart by these parts of an imag
 
 
 @dataclass(frozen=True, slots=True)
-class Data:
+class ReportedData:
     """What clients report to a service."""
 
     size: IntArray  # [C] D
@@ -36,7 +36,7 @@ class Data:
 
 
 def best_union(
-    data: Data,
+    data: ReportedData,
     prices: MicroArray,  # [C] micro-units, not negative
     budget: Micro,  # micro-units
     there: IntArray,  # [k] those who can be bought

@@ -15,7 +15,7 @@ from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if import union_bound
 from flmarket.analysis.what_if.bounds import Bounds, run_bounds
-from flmarket.analysis.what_if.union_bound import Data, best_union
+from flmarket.analysis.what_if.union_bound import ReportedData, best_union
 from flmarket.core.errors import InputError
 from scenarios.loader import load, parse
 from support.runs import played, table
@@ -39,7 +39,7 @@ def worth_of(clients, parameters) -> float:
 def test_it_is_the_best_of_all_sets_that_the_budget_buys(clients, budget: int, which: str, draw) -> None:
     size, emd, price = (np.array(column) for column in zip(*clients, strict=True))
     there = np.array(sorted(draw.draw(st.sets(st.sampled_from(range(len(clients)))))), dtype=np.int64)
-    data, parameters = Data(size, emd, PRINTED[which]), PRINTED[which]
+    data, parameters = ReportedData(size, emd, PRINTED[which]), PRINTED[which]
     chosen = best_union(data, price * MICRO, budget * MICRO, there)
     assert set(chosen.tolist()) <= set(there.tolist())
     assert price[chosen].sum() <= budget
@@ -54,7 +54,7 @@ def test_it_is_the_best_of_all_sets_that_the_budget_buys(clients, budget: int, w
 
 
 def test_of_equal_sets_the_cheapest_is_bought() -> None:
-    data = Data(np.array([100, 100, 100]), np.array([0.4, 0.4, 0.4]), JIAO)
+    data = ReportedData(np.array([100, 100, 100]), np.array([0.4, 0.4, 0.4]), JIAO)
     assert best_union(data, np.array([3, 1, 2]) * MICRO, 3 * MICRO, np.arange(3)).tolist() == [1, 2]
     assert best_union(data, np.array([3, 1, 2]) * MICRO, 2 * MICRO, np.arange(3)).tolist() == [1]
     assert best_union(data, np.array([3, 1, 2]) * MICRO, 0, np.arange(3)).tolist() == []
@@ -62,7 +62,7 @@ def test_of_equal_sets_the_cheapest_is_bought() -> None:
 
 def test_a_market_with_too_many_sets_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(union_bound, "MOST_SETS", 7)
-    data = Data(np.array([100, 201, 403]), np.zeros(3), JIAO)
+    data = ReportedData(np.array([100, 201, 403]), np.zeros(3), JIAO)
     with pytest.raises(InputError, match="more than 7 different sets"):
         best_union(data, np.ones(3, dtype=np.int64), 3, np.arange(3))
     assert best_union(data, np.ones(3, dtype=np.int64), 3, np.arange(2)).tolist() == [0, 1]
