@@ -10,7 +10,7 @@ import pytest
 
 from flmarket.analysis.figures.drawing import images
 from flmarket.analysis.figures.report_figures import curves, figures
-from flmarket.analysis.results.measures import jain
+from flmarket.analysis.results.measures import chosen, jain
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
 from flmarket.analysis.results.report_tables import introduction, sentences, tables
@@ -651,3 +651,17 @@ def test_the_interval_of_a_difference_ends_where_its_measure_does(tmp_path: Path
     assert found.estimate == pytest.approx(100 * 2 / 3)
     assert found.high == 100  # t(.975; 2) of 67, 67 and -33 would be 210
     assert -100 < found.low < 0
+
+
+def test_a_measure_that_is_asked_for_alone_is_corrected_for_no_other(tmp_path: Path) -> None:
+    for seed, gain in enumerate((0.1, 0.2, 0.25)):
+        write_run(tmp_path, "one", seed, [0.2, 0.3, 0.3, 0.3], [0.1] * 4)
+        write_run(tmp_path, "two", seed, [0.2, 0.3, 0.3, 0.3 + gain], [0.1, 0.1, 0.1, 0.1 + gain])
+    runs = read([tmp_path])
+    usual = {(row.service, row.measure.name): row for row in make_report(runs, "one").differences}
+    alone = make_report(runs, "one", chosen(["social welfare"]))
+    assert [row.service for row in alone.differences] == ["a", "b", "market"]
+    assert all(row.adjusted == row.interval.p < 0.1 for row in alone.differences)
+    final = usual["a", "final accuracy"]
+    assert final.adjusted > final.interval.p
+    assert next(iter(tables(alone))).answers == []  # sentences are about AUC and rounds to target
