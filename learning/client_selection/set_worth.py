@@ -1,4 +1,4 @@
-"""What clients are worth to a service together, and offers to those who add the most to that.
+"""The worth of clients to a service together, and offers to those who add the most to it.
 
 ``additive``: the sum of their DQI. ``union``: the DQI (eq. 6) of all their images as one data set, as Jiao et al. have
 it ("Toward an automated auction framework for wireless federated learning services market", arXiv 1912.06370). It takes

@@ -23,7 +23,7 @@ _PARTS = 1_000_000  # sums of distances are told apart by these parts of an imag
 
 @dataclass(frozen=True, slots=True)
 class ReportedData:
-    """What clients report to a service."""
+    """The data that clients report to a service."""
 
     size: IntArray  # [C] D
     emd: FloatArray  # [C]

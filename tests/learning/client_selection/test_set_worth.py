@@ -1,4 +1,4 @@
-"""What clients are worth together: eq. (6) of their union, and offers to those who add the most."""
+"""The worth of clients together: eq. (6) of their union, and offers to those who add the most."""
 
 import math
 from dataclasses import replace
