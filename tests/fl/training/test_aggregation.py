@@ -321,3 +321,16 @@ def test_clients_train_and_have_losses_whether_the_rule_looks_at_their_models_or
     assert len(losses) == len(JOBS)
     assert (losses > 0).all()
     assert not trained.state()["alpha/model"].any()
+
+
+@pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
+def test_beside_the_kernel_rules_train_together_and_a_proximal_term_one_client_after_another() -> None:
+    """``cpu:0`` stands for an accelerator: torch trains on it as on one."""
+    kernels = {}
+    for kind in ("median", "fedprox"):
+        task = Task("alpha", load("digits"), REGIME, aggregator=AGGREGATORS.create(kind))
+        beside, usual = RealFederation([task], 0, workers=0, device="cpu:0"), federation(AGGREGATORS.create(kind))
+        kernels[kind] = beside.kernels["alpha"]
+        found, expected = (it.train_round(1, JOBS) and it.state()["alpha/model"] for it in (beside, usual))
+        np.testing.assert_allclose(found, expected, atol=1e-4)
+    assert kernels == {"median": "batched", "fedprox": "reference on cpu:0"}
