@@ -201,7 +201,7 @@ class BookPanel(Panel):
     SHORT = "Book"
     HELP = """Why each client trained for a service, or did not. What was served comes first, then what was outbid.
 
-[b]bid[/b]  what the client asks for training on its data: per_sample · D − per_emd · EMD, with the noise of its costs.
+[b]bid[/b]  what the client asks for its work: its cost (docs/costs.md), or what its behaviour makes of it.
 [b]offer[/b]  what the service offered to pay; blank if it made no offer.
 [b]━ ╌[/b]  the offer on the axis of money: solid where it was served, broken where it was not; [b]│[/b] is the bid. The
 signs of other services stand at what they offered the client; those that are underlined got it.
