@@ -10,6 +10,7 @@ from functools import lru_cache
 
 from des.behaviour import BehaviourError
 from des.clients.population import Qualities
+from des.cost import CostError
 from des.log_records import OfferReport
 from des.schedule import Conditions
 from flmarket.core.errors import InputError
@@ -34,7 +35,7 @@ class World:
     ) -> None:
         try:
             self._population = population_of(scenario, seed, labels)
-        except (ValueError, BehaviourError) as error:  # of a run whose scenario.toml was changed
+        except (ValueError, BehaviourError, CostError) as error:  # of a run whose scenario.toml was changed
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanisms = {rules.mechanism for rules in mechanisms_over_time(scenario)}
         self._mechanism = scenario.market.mechanism

@@ -11,6 +11,7 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 
 from des.behaviour import BehaviourError
+from des.cost import CostError
 from flmarket.core.plugin_errors import plugin_code
 from scenarios.file.checks import played
 from scenarios.file.differences import ScenarioValues
@@ -165,7 +166,7 @@ class Session:
             try:
                 with plugin_code("the behaviour of clients", BehaviourError):
                     self._book = RoundBook(logged, self.world, self.history.__getitem__)
-            except BehaviourError as error:
+            except (BehaviourError, CostError) as error:
                 raise LogError(f"round {logged.number}: {error}") from error
         return self._book
 

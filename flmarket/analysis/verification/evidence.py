@@ -17,6 +17,7 @@ from des.allocation import tie_order_of
 from des.behaviour import BEHAVIOURS, Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
+from des.cost import CostError
 from des.log_records import Outcome
 from des.mechanism import DEFAULT, Mechanism
 from des.money import Micro, MicroArray, to_micro
@@ -311,7 +312,7 @@ class Logs:
         try:
             dqi = [self.dqi_parameters(service.dataset) for service in self.scenario.services]
             return Population(spec, self.data.labels, dqi, self.seed)
-        except (ValueError, BehaviourError) as error:  # a scenario that no run has played
+        except (ValueError, BehaviourError, CostError) as error:  # a scenario that no run has played
             raise InputError(f"scenario.toml: clients: {error}") from error
 
     def worlds(self) -> Iterator[tuple[int, Qualities]]:
@@ -329,7 +330,7 @@ class Logs:
                     self.population.close(number, offers, list(self.places))
             if self.population.learns and not self.last:
                 self.after.clients = self.population.state()
-        except BehaviourError as error:
+        except (BehaviourError, CostError) as error:
             raise InputError(str(error)) from error
 
     def world(self, number: int) -> Qualities:

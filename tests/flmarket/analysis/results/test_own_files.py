@@ -76,3 +76,11 @@ def test_what_no_run_has_played_is_named(run: RunDirectory) -> None:
     with pytest.raises(InputError) as caught:
         World(changed, 0)
     assert str(caught.value).startswith(f"scenario 'small': {problem}")
+
+
+def test_a_cost_above_the_limit_that_no_run_has_played_does_not_end_verify(run: RunDirectory) -> None:
+    text = run.scenario_text().replace("per_sample = 0.05", "per_sample = 900000.0")
+    assert text != run.scenario_text()
+    (run.path / "scenario.toml").write_text(text)
+    reseal(run.path)
+    assert verify(run).problems == ["scenario.toml: clients.cost.per_sample is not that of the run's hash"]
