@@ -63,7 +63,7 @@ class Cost(ABC):
 
 
 class CostError(RunError):
-    """A cost returned what cannot be meant."""
+    """A cost returned what cannot be meant, or is negative for data that clients hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +102,13 @@ def costs(
         CostError: the cost returned no finite numbers of that shape, or one above ``LARGEST_COST``.
     """
     return _money(cost, _amounts(cost, size, emd, speed, unit))
+
+
+def require_not_negative(cost: Cost, amounts: MicroArray, size: AnyArray, emd: FloatArray) -> None:
+    """Raise a CostError where what data sets cost, arrays of one shape, is negative."""
+    if amounts.size and amounts.min() < 0:
+        at = np.unravel_index(amounts.argmin(), amounts.shape)
+        raise _refusal(cost, f"a cost is negative, that of {size[at]:.0f} images at EMD {emd[at]:g}")
 
 
 def cost_ends(

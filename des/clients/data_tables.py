@@ -16,7 +16,7 @@ from des.behaviour import Behaviour, reports_of
 from des.behaviours.truthful import Truthful
 from des.clients.disclosure import Disclosure
 from des.clients.mixture import Mixture
-from des.cost import ALIKE, Cost, PrivateType, cost_ends
+from des.cost import ALIKE, Cost, PrivateType, cost_ends, require_not_negative
 from des.money import MicroArray
 from fl.arithmetic.elementary import rounded
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
@@ -258,13 +258,15 @@ class Valuation:
         Args:
             size, emd: the data.
             groups: [entries] the index of each one's group, ascending.
+
+        Raises:
+            CostError: data that are held cost less than nothing.
         """
         parts = list(self._parts(self._groups, groups))
         ends = [cost_ends(group.cost, size[..., own], emd[..., own], group.speeds, group.unit) for group, own in parts]
+        for (group, own), (lowest, _) in zip(parts, ends, strict=True):
+            require_not_negative(group.cost, lowest[0], size[0][:, own], emd[0][:, own])
         low, high = ends[0] if len(ends) == 1 else (np.concatenate(each, axis=2) for each in zip(*ends, strict=True))
-        if (low[0] < 0).any():
-            at = np.unravel_index(low[0].argmin(), low[0].shape)
-            raise ValueError(f"a cost is negative, that of {size[0][at]:.0f} images at EMD {emd[0][at]:g}")
         least = np.maximum(low, 0)  # no client asks less than nothing, whatever it says of its data
         return least, least if all(one is other for one, other in ends) else np.maximum(high, 0)
 

@@ -18,7 +18,7 @@ from des.behaviours.truthful import Truthful
 from des.clients.data_sources import Choices, DataSource, Holdings, data_source
 from des.clients.data_tables import DataSets, DataTables, PopulationSpec, Ranges, Valuation
 from des.clients.disclosure import CostNoise, DQIView
-from des.cost import costs
+from des.cost import costs, require_not_negative
 from des.money import Micro, MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray, read_only
@@ -119,7 +119,7 @@ class Population:
         at, costs = held.at, held.cost
         if (liars := liars_of(self.spec.behaviour, round_, self.spec.count)) is not None:
             at = at + liars * held.table.size[0].size
-            costs = self._costs(round_, held.table, at)
+            costs = self._costs(round_, held.table, at, claimed=True)
         bids = bids_of(self.spec.behaviour, round_, costs)
         bids.setflags(write=False)
         seen = self._dqi_view.seen(DataSets(held.table, at).dqi, round_)
@@ -130,21 +130,29 @@ class Population:
         data = self._source.in_round(round_)
         return Held(data.table, data.at, self._costs(round_, data.table, data.at), self._source, round_)
 
-    def _costs(self, round_: int, table: DataTables, at: IntArray) -> MicroArray:
-        differ = self._costs_differ
-        amounts = self._own_costs(table.size.take(at), table.emd.take(at)) if differ else table.cost.take(at)
+    def _costs(self, round_: int, table: DataTables, at: IntArray, *, claimed: bool = False) -> MicroArray:
+        if self._costs_differ:
+            amounts = self._own_costs(table.size.take(at), table.emd.take(at), claimed=claimed)
+        else:
+            amounts = table.cost.take(at)
         amounts = self._cost_noise.noisy_costs(amounts, round_)
         amounts.setflags(write=False)
         return amounts
 
-    def _own_costs(self, size: IntArray, emd: FloatArray) -> MicroArray:
-        """Return the costs [M, C] of data where they depend on who the client is, too."""
+    def _own_costs(self, size: IntArray, emd: FloatArray, *, claimed: bool) -> MicroArray:
+        """Return the costs [M, C] of data where they depend on who the client is, too.
+
+        What is ``claimed`` costs nothing at least, as in ``DataTables``; what is held may not cost less.
+        """
         result, begin = np.empty(size.shape, dtype=np.int64), 0
         for group in self.spec.groups:
             own = slice(begin, begin := begin + group.count)
             each = size[:, own], emd[:, own], self.speed[own], self.types[:, own]
-            result[:, own] = np.maximum(costs(group.cost, *each), 0)
-        return result
+            amounts = costs(group.cost, *each)
+            if not claimed:
+                require_not_negative(group.cost, amounts, *each[:2])
+            result[:, own] = amounts
+        return np.maximum(result, 0) if claimed else result
 
     def close(
         self,

@@ -112,3 +112,30 @@ def test_a_cost_of_ones_own_that_cannot_be_meant_is_named_with_its_line(answer: 
     size = np.full((2, 7), 100)
     with pytest.raises(CostError, match=rf"cost Wrong.amounts\(\) \(.*test_cost.py:\d+\): {problem}"):
         costs(Wrong(answer), size, size / 1000, np.ones(7), np.ones((2, 7)))
+
+
+class Dip(Cost):
+    """Negative at a speed between the ends of the range, where the range of costs cannot tell it."""
+
+    def amounts(self, work: Work) -> FloatArray:
+        return np.where(work.speed == 1.0, -1.0, 1.0) * work.unit * work.data_size
+
+
+def test_a_negative_cost_of_what_is_held_is_named_whether_costs_are_tabulated_or_not() -> None:
+    where = r"\(.*test_cost.py:\d+\): a cost is negative, that of (50|300) images"
+    group = clients("unit", PrivateType((1.0, 2.0)))
+    with pytest.raises(CostError, match=rf"cost Wrong.amounts\(\) {where}"):
+        population(replace(group, cost=Wrong(lambda work: -1.0 * work.unit * work.data_size)))
+    people = population(replace(group, cost=Dip(), speeds=(0.5, 1.0, 2.0), count=30))
+    with pytest.raises(CostError, match=rf"cost Dip.amounts\(\) {where}"):
+        people.draw(1)
+
+
+def test_what_is_claimed_may_be_worth_more_than_it_costs() -> None:
+    """Clients that say their data are worse than they are ask for nothing at least."""
+    linear = COSTS.create("linear", per_sample=0.01, per_emd=1.0)
+    lies = BEHAVIOURS.create("misreport", emd=4.0)
+    group = Group(7, (50,), (0.2,), linear, unit=PrivateType((2.0, 5.0)))
+    world = population(group, behaviour=lies).draw(1)
+    assert (world.held.cost > 0).all()
+    assert (world.bid == 0).all()

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from des.clients.population import Population
+from des.cost import CostError
 from des.offer_checks import OfferError
 from des.reward import reward
 from des.service import ServiceState
@@ -73,7 +74,7 @@ def test_equation_5_bids_follow_the_data(paper_clients, size: int, emd: float, b
 
 
 def test_equation_5_a_bid_is_never_negative(paper_clients) -> None:
-    with pytest.raises(ValueError, match="a cost is negative"):
+    with pytest.raises(CostError, match="a cost is negative"):
         Population(changed(paper_clients, data_sizes=(100, 30)), [10], [PUBLISHED], seed=0)  # 0.75 - 1.0
 
 

@@ -9,6 +9,7 @@ from flmarket.core.errors import InputError
 from scenarios.build import population_of
 from scenarios.loader import load
 from support.runs import change, played, table
+from support.shell import flmarket
 
 LIARS = ["clients.behaviour.kind=misreport", "clients.behaviour.options.size=0.5"]
 SMALL = ["training.backend=surrogate", "rounds=3", *LIARS]
@@ -60,3 +61,26 @@ def test_a_group_has_a_cost_of_its_own_which_begins_afresh_with_another_kind() -
     assert (of_phones.per_sample, of_phones.per_emd) == (others.per_sample, 0.5)
     world = population_of(scenario, 0).draw(1)
     assert (world.bid[:, :5] == 20_000 * world.data_size[:, :5]).all()
+
+
+PLUGIN = """from flmarket import Cost, cost
+
+@cost("hourly")
+class Hourly(Cost):
+    def amounts(self, work):
+        return PRICE * work.data_size / work.speed
+"""
+
+
+def plugin(path: Path, price: str) -> str:
+    path.write_text(PLUGIN.replace("PRICE", price))
+    return str(path)
+
+
+def test_a_negative_cost_of_a_plugin_ends_a_run_with_its_file_and_line(tmp_path: Path) -> None:
+    own = plugin(tmp_path / "mine.py", "-0.02")
+    sets = "--set", "training.backend=surrogate", "--set", 'clients.cost={kind="hourly"}'
+    done = flmarket("run", "quickstart", "--plugin", own, *sets, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"cost Hourly.amounts() ({own}:5): a cost is negative, that of " in done.stderr
+    assert "defect" not in done.stderr

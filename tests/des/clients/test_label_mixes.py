@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from des.behaviour import BEHAVIOURS
 from des.clients.data_tables import Group, Lasting, PopulationSpec
 from des.clients.population import Population
+from des.cost import CostError
 from des.costs.linear import Linear
 from des.market import Market
 from des.money import MICRO
@@ -132,7 +133,7 @@ def test_ranges_reach_about_as_far_as_what_is_drawn() -> None:
 def test_a_cost_that_could_be_negative_is_refused_whatever_is_drawn() -> None:
     """All 20 images of one of ten labels: 0.05 * 20 = 1 is just enough at an EMD of 1.8."""
     population(cost=Linear(per_sample=0.05, per_emd=1 / 1.8), concentration=1000.0)
-    with pytest.raises(ValueError, match="a cost is negative"):
+    with pytest.raises(CostError, match="a cost is negative"):
         population(cost=Linear(per_sample=0.05, per_emd=1.01 / 1.8), concentration=1000.0)
 
 

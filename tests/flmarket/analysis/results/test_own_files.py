@@ -62,7 +62,7 @@ def test_what_no_run_has_played_is_named(run: RunDirectory) -> None:
     assert text != run.scenario_text()
     (run.path / "scenario.toml").write_text(text)
     reseal(run.path)
-    problem = "clients: a cost is negative, that of "
+    problem = "clients: cost Linear.amounts(): a cost is negative, that of "
     assert verify(run).problems == ["scenario.toml: clients.cost.per_emd is not that of the run's hash"]
     scenario = parse(SCENARIO)
     changed = scenario.model_copy(
