@@ -17,6 +17,7 @@ from des.clients.data_tables import Group, Lasting, PopulationSpec, Valuation
 from des.clients.disclosure import CostNoise, Disclosure
 from des.clients.mixture import Mixture
 from des.clients.population import Population
+from des.cost import Cost
 from des.market import Market
 from des.mechanism import MECHANISMS, Mechanism
 from des.money import MICRO, to_micro
@@ -367,14 +368,14 @@ def known_curve(scenario: Scenario, service: Service) -> Curve | None:
     return backend_of(scenario).known(service.dataset, scenario.training_for(service.dataset))
 
 
-def population_spec(scenario: Scenario, behaviour: Behaviour | None = None) -> PopulationSpec:
-    """Return the clients as the market knows them; their behaviour is the scenario's if none is given."""
+def population_spec(scenario: Scenario, behaviour: Behaviour | None = None, cost: Cost | None = None) -> PopulationSpec:
+    """Return the clients as the market knows them; their behaviour and costs are the scenario's if none are given."""
     clients, market, owned = scenario.clients, scenario.market, partitions_of(scenario)
     partitions = None if owned is None else tuple(owned[service.dataset] for service in scenario.services)
     sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes if size})
     return PopulationSpec(
         clients.cores,
-        tuple(_group(it, sizes) for _, it in clients.kinds()),
+        tuple(_group(it, sizes, cost) for _, it in clients.kinds()),
         behaviour=behaviour or _behaviour(clients),
         lasting=Lasting(**clients.lasting.model_dump()),
         cost_noise=clients.cost.noise,
@@ -409,12 +410,12 @@ def _behaviour(clients: Clients) -> Behaviour:
     return members[0] if len(made) == 1 else Mixture(members, [it.count for _, it in clients.kinds()])
 
 
-def _group(clients: Clients, sizes: Sequence[int]) -> Group:
+def _group(clients: Clients, sizes: Sequence[int], cost: Cost | None) -> Group:
     return Group(
         clients.count,
         tuple(clients.data_size or sizes),
         clients.emd,
-        clients.cost.plugin().create(),
+        cost or clients.cost.plugin().create(),
         clients.speed,
         clients.departure_rate,
         clients.cost.unit.distribution(),

@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.what_if.bounds import run_bounds
 from flmarket.core.errors import InputError
 from scenarios.build import population_of
 from scenarios.loader import load
+from scenarios.logs.directory import RunDirectory
 from support.runs import change, played, table
 from support.shell import flmarket
 
@@ -75,6 +78,34 @@ class Hourly(Cost):
 def plugin(path: Path, price: str) -> str:
     path.write_text(PLUGIN.replace("PRICE", price))
     return str(path)
+
+
+@pytest.mark.parametrize("of_a_group", [False, True])
+def test_without_its_cost_plugin_or_with_another_a_run_is_checked_as_far_as_it_can_be(
+    of_a_group: bool, tmp_path: Path
+) -> None:
+    """It is not called wrong; what does not follow from the cost is checked, and a forgery of it is found."""
+    cost = 'cost={kind="hourly"}'
+    where = f'clients.groups=[{{name="own", count=5, {cost}}}]' if of_a_group else f"clients.{cost}"
+    sets = [part for key in (*SMALL, where) for part in ("--set", key)]
+    right, other = (plugin(tmp_path / f"{price}.py", price) for price in ("0.02", "0.03"))
+    out = "--policy", "hqfa", "--out", str(tmp_path / "runs")
+    done = flmarket("run", "quickstart", "--plugin", right, *out, *sets)
+    assert done.returncode == 0, done.stderr
+    [folder] = (tmp_path / "runs").glob("*/hqfa/seed-0000")
+    run = RunDirectory(folder)
+    verdict = verify(run)  # without any
+    assert (verdict.problems, len(verdict.unchecked)) == ([], 1)
+    assert "bids, as cost 'hourly' is not here, or is another one: load its file" in verdict.unchecked[0]
+    with pytest.raises(InputError, match="the clients' cost of the run is not known here, or has changed"):
+        run_bounds(Logs.read(run))
+    assert flmarket("verify", str(folder), "--plugin", right).returncode == 0
+    done = flmarket("verify", str(folder), "--plugin", other)
+    assert (done.returncode, done.stderr) == (2, "")
+    assert "not checked: data sizes, EMDs, DQI and bids, as cost 'hourly' is not here, or is another" in done.stdout
+    row = table(folder, "clients")[0]
+    change(folder, "clients", {"data_size": str(int(row["data_size"]) + 1)})
+    assert any("data_size" in problem and "seed draws" in problem for problem in verify(run).problems)
 
 
 def test_a_negative_cost_of_a_plugin_ends_a_run_with_its_file_and_line(tmp_path: Path) -> None:

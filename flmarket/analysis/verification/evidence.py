@@ -14,10 +14,11 @@ import numpy as np
 import pandas as pd
 
 from des.allocation import tie_order_of
-from des.behaviour import BEHAVIOURS, Behaviour, BehaviourError
+from des.behaviour import Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
-from des.cost import CostError
+from des.cost import COSTS, CostError
+from des.costs.linear import Linear
 from des.log_records import Outcome
 from des.mechanism import DEFAULT, Mechanism
 from des.money import Micro, MicroArray, to_micro
@@ -38,7 +39,7 @@ from scenarios.build import Shelf, backend_of, build_federation, fits_of, popula
 from scenarios.file.checks import played
 from scenarios.file.client_files import intervals_of, require_same_partitions, trace_of
 from scenarios.file.interventions import at, offline_at
-from scenarios.file.schema import Market, Scenario
+from scenarios.file.schema import Market, NamedPlugin, Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import SCENARIO, RunDirectory
@@ -116,7 +117,9 @@ class KnownData:
         return counts
 
 
-_OF_THE_RUN = ("places", "all_rounds", "data", "recorded", "behaviour", "population", "other_fits", "_intervals")
+_OF_THE_RUN = (
+    "places", "all_rounds", "data", "recorded", "other_plugins", "behaviour", "population", "other_fits", "_intervals",
+)  # fmt: skip
 """The attributes of ``Logs`` that do not depend on its rounds."""
 
 
@@ -292,11 +295,27 @@ class Logs:
         return {"training": regimes, "labels": {name: self.data.labels_of(name) for name in names}}
 
     @cached_property
+    def other_plugins(self) -> list[NamedPlugin]:
+        """The behaviours and the costs of clients that are plug-ins' and not here, or have changed since."""
+        clients = self.scenario.clients
+        used = [*clients.behaviours(), *(it.cost.plugin() for _, it in clients.kinds())]
+        return [it for it in used if not self._is_here(it)]
+
+    def _is_here(self, plugin: NamedPlugin) -> bool:
+        registry, name = plugin.registry, plugin.name
+        known = registry.is_builtin(name) or registry.find(name) is not None
+        return known and is_same(self.meta, f"{registry.kind} {name}")
+
+    @property
+    def has_costs(self) -> bool:
+        """Whether what work costs the clients is known."""
+        return all(it.registry is not COSTS for it in self.other_plugins)
+
+    @cached_property
     def behaviour(self) -> Behaviour | None:
-        """The clients' behaviour; None if it is a plug-in that is not here, or has changed since."""
+        """The clients' behaviour; None if it, or a cost of which it makes bids, is one of ``other_plugins``."""
         try:
-            known = all(is_same(self.meta, f"{BEHAVIOURS.kind} {it.name}") for it in self.scenario.clients.behaviours())
-            return population_spec(self.scenario).behaviour if known else None
+            return None if self.other_plugins else population_spec(self.scenario).behaviour
         except InputError:
             return None
 
@@ -306,9 +325,13 @@ class Logs:
 
     @cached_property
     def population(self) -> Population:
-        """The clients, drawn again from the seed; without a ``behaviour``, their bids and reports mean nothing."""
+        """The clients, drawn again from the seed; without a ``behaviour``, their bids and reports mean nothing.
+
+        Costs mean nothing, either, unless the logs ``has_costs``.
+        """
         require_same_partitions(self.scenario, self.meta, "data.partition")
-        spec = population_spec(self.scenario, behaviour=self.behaviour or Truthful())
+        cost = None if self.has_costs else Linear(per_sample=0.0)
+        spec = population_spec(self.scenario, behaviour=self.behaviour or Truthful(), cost=cost)
         try:
             dqi = [self.dqi_parameters(service.dataset) for service in self.scenario.services]
             return Population(spec, self.data.labels, dqi, self.seed)
@@ -409,9 +432,8 @@ class Logs:
         if "hashed" not in self.meta:
             yield "that scenario.toml is that of the run's hash, as an earlier version did not record what this is of"
         if self.behaviour is None:
-            kinds = {it.name for it in self.scenario.clients.behaviours()}
-            own = {kind for kind in kinds if not BEHAVIOURS.is_builtin(kind)}
-            named = " or ".join(f"behaviour {kind!r}" for kind in sorted(own or kinds))
+            others = self.other_plugins or self.scenario.clients.behaviours()
+            named = " or ".join(sorted({f"{it.registry.kind} {it.name!r}" for it in others}))
             yield f"data sizes, EMDs, DQI and bids, as {named} is not here, or is another one: load its file"
         if self.other_fits:
             yield f"DQI and accuracies against the fits of {', '.join(self.other_fits)}, as those here are others"

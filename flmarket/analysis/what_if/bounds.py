@@ -72,7 +72,8 @@ class RunBounds:
 def run_bounds(logs: Logs, together: str = "additive") -> RunBounds:
     """Return the bounds of a run, with clients worth what they are ``together``: see ``set_worth.TOGETHER``."""
     if logs.behaviour is None:
-        problem = "the clients' behaviour of the run is not known here, or has changed, so its bids cannot be drawn"
+        what = "behaviour" if logs.has_costs else "cost"
+        problem = f"the clients' {what} of the run is not known here, or has changed, so its bids cannot be drawn"
         raise InputError(problem)
     why_not, bounds = _why_not(logs), []
     of = _OfUnions(logs) if together == "union" else _OfSums(logs)
