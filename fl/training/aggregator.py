@@ -25,18 +25,34 @@ class Updates:
     """
 
     def __init__(self, models: Iterable[Float32Array], weights: Sequence[int], old: Float32Array) -> None:
-        self._coming = iter(models)
+        self._coming, self._begun = iter(models), False
         self.weights: IntArray = read_only(np.array(weights, dtype=np.int64))
         self.old = read_only(old)
 
     @cached_property
     def models(self) -> Float32Array:
         """The models, [n, P]."""
-        return read_only(np.array(list(self._coming), dtype=np.float32))
+        return read_only(np.array(list(self._unread()), dtype=np.float32))
 
     def one_by_one(self) -> Iterator[Float32Array]:
-        """Yield each model [P], once, and keep none: for rules that need not have all of them at once."""
-        return map(read_only, vars(self).get("models", self._coming))
+        """Return an iterator over the models [P] that keeps none, for rules that need not have all of them at once.
+
+        Raises:
+            AggregatorError: it is the second one, and ``models`` was not read before.
+        """
+        return map(read_only, self.models if "models" in vars(self) else self._unread())
+
+    def finish(self) -> None:
+        """Take the models that have not been read; they cannot be read any more."""
+        self._begun = True
+        for _ in self._coming:
+            pass
+
+    def _unread(self) -> Iterator[Float32Array]:
+        if self._begun:
+            raise AggregatorError("models are read one by one only once; use updates.models")
+        self._begun = True
+        return self._coming
 
 
 class Aggregator(ABC):
@@ -83,8 +99,7 @@ def aggregate(aggregator: Aggregator, updates: Updates, where: str) -> Float32Ar
     with np.errstate(over="ignore", invalid="ignore"):  # of models that have diverged
         with plugin_code(f"aggregator {method(aggregator, 'aggregate')} failed, {where}"):
             new = np.asarray(aggregator.aggregate(updates))
-        for _ in updates.one_by_one():
-            pass
+        updates.finish()
         if new.shape != updates.old.shape or new.dtype.kind != "f":
             raise AggregatorError(
                 f"aggregator {method(aggregator, 'aggregate')}, {where}: must return floats of shape "

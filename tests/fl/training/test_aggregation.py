@@ -165,6 +165,17 @@ def test_updates_and_the_old_model_cannot_be_written_to() -> None:
             array[0] = 7
 
 
+def test_models_that_are_read_one_by_one_are_read_once() -> None:
+    for again in (Updates.one_by_one, lambda updates: updates.models):
+        updates = Updates(iter(THREE), [1, 2, 1], np.zeros(3, dtype=np.float32))
+        next(updates.one_by_one())
+        with pytest.raises(AggregatorError, match=r"^models are read one by one only once; use updates\.models$"):
+            again(updates)
+    updates = Updates(iter(THREE), [1, 2, 1], np.zeros(3, dtype=np.float32))
+    assert (updates.models == THREE).all()
+    assert [len(list(updates.one_by_one())) for _ in range(2)] == [3, 3]
+
+
 class Answers(Aggregator):
     """Returns, and keeps, what it is given."""
 
