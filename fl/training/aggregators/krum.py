@@ -1,9 +1,11 @@
 """Krum: the model that lies among the most others."""
 
+from functools import cmp_to_key
+
 import numpy as np
 
 from fl.arithmetic.ordered_sums import folded_sums
-from fl.arrays import Float32Array, FloatArray
+from fl.arrays import Float32Array, FloatArray, IntArray
 from fl.training.aggregator import Aggregator, Updates, mean_of, outliers
 from flmarket.core.plugin_options import in_range, whole
 
@@ -15,7 +17,8 @@ class Krum(Aggregator):
 
     Of n updates, f may be an attacker's: the ``share`` of n, rounded down, and at most what the paper allows,
     n >= 2 f + 3. Of one or two updates nothing can be told; their mean is taken. Of models that are equally near, the
-    one that is nearer to all is taken first, so that numbering clients otherwise changes nothing.
+    one that is nearer to all is taken first, and of those that are equal in that, too, the one whose first parameter
+    that differs is lower. So numbering clients otherwise changes nothing.
     """
 
     def __init__(self, *, share: float = 0.2, keep: int = 1) -> None:
@@ -31,9 +34,20 @@ class Krum(Aggregator):
         attackers = min(outliers(self._share, clients), (clients - 3) // 2)
         others = np.sort(_squared_distances(models), axis=1)[:, 1:]  # the first is itself
         to_nearest = np.add.accumulate(others, axis=1)  # [n, n - 1] the sum of the distances to so many others
-        best = np.lexsort((to_nearest[:, -1], to_nearest[:, clients - attackers - 3]))
+        best = np.lexsort((_places(models), to_nearest[:, -1], to_nearest[:, clients - attackers - 3]))
         best = best[: min(self._keep, clients - attackers)]
         return mean_of(models[best])
+
+
+def _places(models: Float32Array) -> IntArray:
+    """Return the place [n] of each model where they are sorted by their first parameter, then the second, and so on."""
+
+    def compared(i: int, j: int) -> int:
+        apart = models[i] != models[j]
+        first = int(apart.argmax())
+        return 0 if not apart[first] else -1 if models[i, first] < models[j, first] else 1
+
+    return np.argsort(sorted(range(len(models)), key=cmp_to_key(compared)))
 
 
 def _squared_distances(models: Float32Array) -> FloatArray:

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,13 @@ def test_krum_never_takes_more_models_than_honest_clients_have() -> None:
 
 def test_a_share_of_clients_is_rounded_down_as_one_reads_it() -> None:
     assert [outliers(share, 100) for share in (0.29, 0.295, 0.3)] == [29, 29, 30]  # 0.29 * 100 is 28.999...
+
+
+def test_of_models_that_are_equally_near_krum_takes_the_same_one_in_any_order() -> None:
+    corners = floats([0, 0], [0, 1], [1, 0], [1, 1])
+    for order in permutations(corners):
+        assert new_model("krum", np.array(order), old=(0, 0)) == [0, 0]
+        assert new_model("krum", np.array(order), old=(0, 0), keep=2) == [0, 0.5]
 
 
 def test_zeros_of_both_signs_are_one_number() -> None:
