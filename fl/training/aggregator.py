@@ -140,8 +140,8 @@ def mean_of(rows: AnyArray) -> FloatArray:
 
 
 def outliers(share: float, clients: int) -> int:
-    """Return how many of so many clients a share of them is, rounded down."""
-    return int(share * clients + 1e-9)  # 0.29 * 100 is a little less than 29
+    """Return how many of so many clients a share below 0.5 of them is, rounded down; always less than half of them."""
+    return min(int(share * clients + 1e-9), (clients - 1) // 2)  # 0.29 * 100 is a little less than 29
 
 
 FEDAVG = "fedavg"

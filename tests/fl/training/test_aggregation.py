@@ -98,6 +98,11 @@ def test_a_share_of_clients_is_rounded_down_as_one_reads_it() -> None:
     assert [outliers(share, 100) for share in (0.29, 0.295, 0.3)] == [29, 29, 30]  # 0.29 * 100 is 28.999...
 
 
+def test_a_share_below_a_half_leaves_someone() -> None:
+    assert outliers(0.4999999999, 2) == 0
+    assert new_model("trimmed-mean", floats([1], [4]), old=(0,), share=0.4999999999) == [2.5]
+
+
 def test_of_models_that_are_equally_near_krum_takes_the_same_one_in_any_order() -> None:
     corners = floats([0, 0], [0, 1], [1, 0], [1, 1])
     for order in permutations(corners):
