@@ -22,7 +22,7 @@ from flmarket.analysis.results.measures import averaged, both, of_market
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.joint_bound import Bound, joint_bound
-from flmarket.analysis.what_if.possible import MOST_CLIENTS, best_set, worth
+from flmarket.analysis.what_if.possible import MOST_CLIENTS, best_set, prices_in, worth
 from flmarket.analysis.what_if.union_bound import ReportedData, best_union
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
@@ -134,7 +134,7 @@ class _OfUnions:
         return self._data(world, m).worth(clients)
 
     def best(self, number: int, world: Qualities, service: str) -> float:
-        prices = best_set(self.logs, number, world, service).prices
+        prices = prices_in(self.logs, number, world, service)
         m, budget = self.logs.places[service], self.logs.conditions(number).budgets[service]
         return self._data(world, m).worth(self._chosen(number, world, m, prices, budget))
 

@@ -121,6 +121,17 @@ def best_set(
     )
 
 
+def prices_in(
+    logs: "Logs",
+    number: int,
+    world: "Qualities",  # of the round
+    service: str,
+) -> MicroArray:
+    """Return [C] what wins each client for sure in a round, micro-units, rivals' offers being what they were."""
+    rivals = _offers_by(logs.rows["offers"].where(logs.span_of(number)), service)
+    return prices_of(world.bid[logs.places[service]], rivals, logs.conditions(number).cores)
+
+
 def _offers_by(offers: "Rows", *without: str | None) -> list[list[tuple[int, Micro]]]:
     """Return the clients and the payments that services offered in a round, but for some services."""
     by_service: dict[str, list[tuple[int, Micro]]] = {}

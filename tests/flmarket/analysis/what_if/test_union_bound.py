@@ -13,7 +13,7 @@ from fl.data.dqi import JIAO, PRINTED, dqi
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.what_if import union_bound
+from flmarket.analysis.what_if import bounds, union_bound
 from flmarket.analysis.what_if.bounds import Bounds, run_bounds
 from flmarket.analysis.what_if.union_bound import ReportedData, best_union
 from flmarket.core.errors import InputError
@@ -106,6 +106,12 @@ def test_a_bound_is_exact_where_no_client_is_wanted_by_more_services_than_it_has
     contested = run_bounds(Logs.read(played(parse(SMALL), tmp_path / "contested")), "union")
     assert not contested.exact.all()
     assert contested.bound.tolist() == alone.bound.tolist()
+
+
+def test_bounds_of_unions_solve_no_knapsack_of_sums(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(bounds, "best_set")
+    found = run_bounds(Logs.read(played(parse(SMALL), tmp_path)), "union")
+    assert found.best.sum() > 0
 
 
 def test_clients_that_cannot_serve_a_service_are_no_part_of_its_best_set(tmp_path: Path) -> None:
