@@ -15,6 +15,7 @@ from flmarket.analysis.results.export import identities, with_identity
 from flmarket.analysis.results.measures import chosen
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import RunResult, compared_by, mixed, read
+from flmarket.core.errors import InputError
 from flmarket.core.text import counted
 from scenarios.logs.finding import find_runs, incomplete, unfinished
 
@@ -177,6 +178,8 @@ class Results:
         return curves(self.runs if by is None else compared_by(self.runs, by), what, ax)
 
     def _report(self, measures: Iterable[str], baseline: str | None = None, by: str | None = None) -> Report:
+        if isinstance(measures, str):
+            raise InputError(f'measures is a list of names: ["{measures}"]')
         report = make_report(self.runs, baseline, chosen([*measures]), by=by)
         for failure in report.failures:
             warnings.warn(failure, stacklevel=3)

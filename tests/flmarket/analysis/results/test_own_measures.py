@@ -10,6 +10,7 @@ import pytest
 import flmarket
 from flmarket import PluginError, Results, RunTables, measure
 from flmarket.analysis.results.measures import chosen
+from flmarket.core.errors import InputError
 from learning.statistics.measure import MARKET
 from scenarios.loader import parse
 from scenarios.logs.columns import CLIENTS
@@ -192,6 +193,12 @@ def test_a_report_shows_what_is_loaded_and_names_what_fails(folder: Path) -> Non
     assert "| spent | paid-share |" in done.stdout
     assert "*paid-share*: Share of the awarded offers' payments that was paid\n" in done.stdout
     assert plain.stdout.count("\n| ") == done.stdout.count("\n| ")
+
+
+def test_one_name_is_no_list_of_measures(results: Results) -> None:
+    for wrong in (lambda: results.summary(measures="AUC"), lambda: results.compare("random", measures="AUC")):
+        with pytest.raises(InputError, match=r'^measures is a list of names: \["AUC"\]$'):
+            wrong()
 
 
 def test_measures_are_chosen_by_name(folder: Path) -> None:
