@@ -120,8 +120,14 @@ class Results:
 
         Warns:
             UserWarning: a measure of yours failed, and is left out.
+
+        Raises:
+            InputError: a measure of yours has the name of one of these keys.
         """
         report = self._report(measures)
+        keys = dict.fromkeys(key for run in self.runs for key in run.setting.differing)
+        if taken := [it.name for it in report.measures if it.name in keys]:
+            raise InputError(f"measure {taken[0]!r}: the scenarios differ in a key of this name; give it another one")
         rows: dict[tuple[str, ...], dict[str, Any]] = {}
         for row in report.estimates:
             key = row.setting.label, row.policy, row.service
@@ -131,7 +137,6 @@ class Results:
             values = row.interval.estimate, row.interval.low, row.interval.high
             line |= zip(_ends(row.measure.name), [math.nan] * 3 if never else values, strict=True)
         index = pd.MultiIndex.from_tuples(rows, names=["scenario", "policy", "service"])
-        keys = dict.fromkeys(key for run in self.runs for key in run.setting.differing)
         columns = [name for it in report.measures for name in _ends(it.name)[: 3 if intervals else 1]]
         return Summary(list(rows.values()), index=index, columns=[*keys, "service_policy", "seeds", *columns])
 

@@ -55,8 +55,11 @@ def _problem(thing: Any) -> str | None:
     return None if isinstance(thing, Measure) else f"{thing!r} is no measure; put @flmarket.measure(NAME) on a function"
 
 
+RESERVED = ("scenario", "policy", "service", "service_policy", "seeds", "measure", "point", "key", "regret")
+"""Columns of summaries and tables, and the measure of ``flmarket report --bounds`` whose name a plug-in could have."""
+
 ALL_MEASURES: Registry[Measure] = Registry(
-    "measure", "flmarket.measures", "flmarket.analysis.results.measures:BUILT_IN", _problem
+    "measure", "flmarket.measures", "flmarket.analysis.results.measures:BUILT_IN", _problem, reserved=RESERVED
 )
 """All measures, by name."""
 

@@ -9,7 +9,8 @@ import pytest
 
 import flmarket
 from flmarket import PluginError, Results, RunTables, measure
-from flmarket.analysis.results.measures import chosen
+from flmarket.analysis.results.measures import BUILT_IN, chosen
+from flmarket.analysis.what_if.bounds import Bounds
 from flmarket.core.errors import InputError
 from learning.statistics.measure import MARKET
 from scenarios.loader import parse
@@ -144,6 +145,14 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: measure("AUC")(documented),
         "measure 'AUC': the name belongs to a built-in measure; choose another one",
     ),
+    "name of a column": (
+        lambda: measure("seeds")(documented),
+        "measure 'seeds': flmarket uses this name itself; choose another one",
+    ),
+    "name of a column of ends": (
+        lambda: measure("AUC low")(documented),
+        "measure 'AUC low': a name consists of letters, digits, '.', '_' and '-', and does not start with '.' or '-'",
+    ),
     "no docstring": (
         lambda: measure("mine")(lambda _: 0.0),
         "measure 'mine': its function needs a docstring: one sentence that says what is measured, with the unit",
@@ -170,6 +179,30 @@ def test_what_is_wrong_with_a_measure_is_said_where_it_is_defined(what: str) -> 
     with pytest.raises(PluginError) as caught:
         define()
     assert str(caught.value) == problem
+
+
+@pytest.mark.parametrize("together", ["additive", "union"])
+def test_no_measure_of_ones_own_takes_the_place_of_a_bound(together: str) -> None:
+    for bound in Bounds({}, together).measures:
+        with pytest.raises(PluginError, match=f"measure '{bound.name}': "):
+            measure(bound.name)(documented)
+
+
+def test_no_measure_of_ones_own_takes_the_place_of_a_column(results: Results) -> None:
+    for column in [name for name in results.summary(intervals=True).reset_index() if name not in BUILT_IN]:
+        with pytest.raises(PluginError, match=f"measure '{column}': "):
+            measure(column)(documented)
+
+
+def test_a_measure_with_the_name_of_a_key_in_front_is_refused_in_summaries(two_services: str, tmp_path: Path) -> None:
+    for rounds in (1, 2):
+        scenario = parse(two_services, overrides=[f"rounds={rounds}"])
+        flmarket.run(scenario, policies=["random"], out=tmp_path / f"{rounds}", progress=False)
+    measure("rounds")(documented)
+    results = flmarket.read(tmp_path)
+    assert "rounds" in results.summary(measures=["AUC"])
+    with pytest.raises(InputError, match="measure 'rounds': the scenarios differ in a key of this name"):
+        results.summary(measures=["AUC", "rounds"])
 
 
 def test_measures_of_packages_are_shown_when_they_are_named(
