@@ -185,7 +185,9 @@ class Mechanism(ABC):
     def settle(self, book: Book, clearing: Clearing, deliveries: Deliveries) -> MicroArray:
         """Return what a service pays now that it has its updates and has evaluated its model; by default the prices.
 
-        Called once for each service of which offers were taken, at the time when its last client is done.
+        Called once for each service of which offers were taken, at the time when its last client is done. Prices must
+        follow from the arguments and from what ``state`` returned before the round: which service is done first must
+        not matter.
 
         Returns:
             [taken] what it pays for each of its offers that were taken, micro-units: at least the bid, unless
@@ -337,8 +339,9 @@ def settlement_of(
         ClearingError: a price is below the bid, above the offer, or all together are over the budget.
     """
     refuse = partial(_refusal, mechanism, "settle", round_)
-    prices = mechanism.settle(book, clearing, deliveries)
-    prices = np.where(deliveries.delivered, _whole_numbers(prices, deliveries.offers.shape, "prices", refuse), 0)
+    returned = mechanism.settle(book, clearing, deliveries)
+    whole = _whole_numbers(returned, deliveries.offers.shape, "prices", refuse, "offer taken")
+    prices = np.where(deliveries.delivered, whole, 0)
     least = np.zeros_like(prices) if mechanism.below_bid else book.bids[deliveries.offers]
     most = book.payments[deliveries.offers]
     for at in np.flatnonzero(deliveries.delivered & ((prices < least) | (prices > most))).tolist():
@@ -353,12 +356,34 @@ def settlement_of(
     return amounts
 
 
+def settlements_of(
+    mechanism: Mechanism,
+    book: Book,
+    clearing: Clearing,
+    delivered: BoolArray,  # [offers] whether each update arrived, where the offer was taken
+    before: FloatArray,  # [M]
+    after: FloatArray,  # [M]
+    round_: int,
+) -> tuple[MicroArray, tuple[Deliveries, ...]]:
+    """Return what is paid for each offer of a round that is over [offers], and what came of those of each service.
+
+    Errors as in ``settlement_of``.
+    """
+    taken, prices, deliveries = clearing.core != NO_CORE, clearing.price.copy(), []
+    for m in np.unique(book.services[taken]).tolist():
+        places = np.flatnonzero(taken & (book.services == m))
+        deliveries.append(Deliveries(m, places, read_only(delivered[places]), float(before[m]), float(after[m])))
+        if mechanism.settles:
+            prices[places] = settlement_of(mechanism, book, clearing, deliveries[-1], round_)
+    return prices, tuple(deliveries)
+
+
 def _refusal(mechanism: Mechanism, name: str, round_: int, problem: str) -> ClearingError:
     return ClearingError(f"mechanism {method(mechanism, name)}, round {round_}{problem}")
 
 
 def _whole_numbers(
-    values: object, shape: tuple[int, ...], what: str, refuse: Callable[[str], ClearingError]
+    values: object, shape: tuple[int, ...], what: str, refuse: Callable[[str], ClearingError], of_each: str = "offer"
 ) -> IntArray:
     """Return a read-only copy of what a mechanism gave, as int64 of a shape: an array, or a list."""
     problem, array = "", np.empty(0)
@@ -368,7 +393,7 @@ def _whole_numbers(
         problem = f": {error}"
     # Not unsigned ones: those of 64 bits would wrap around.
     if problem or array.shape != shape or (array.dtype.kind != "i" and array.size):
-        each = "offer" if len(shape) == 1 else "service and client"
+        each = of_each if len(shape) == 1 else "service and client"
         problem = problem or f", not {array.dtype} of shape {array.shape}"
         raise refuse(f": {what} must be {prod(shape)} whole numbers, one for each {each}{problem}")
     whole = array.astype(np.int64)

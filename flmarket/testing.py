@@ -22,11 +22,11 @@ from des.allocation import NO_CORE, tie_order_of
 from des.behaviour import Behaviour
 from des.cost import Cost, costs
 from des.log_records import RoundReport
-from des.mechanism import Book, Mechanism, clearing_of
+from des.mechanism import Book, Mechanism, RoundView, clearing_of
 from des.money import MICRO
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
-from fl.arrays import Float32Array
+from fl.arrays import Float32Array, read_only
 from fl.training.aggregator import Aggregator, Updates, aggregate, kept, proximal_weight
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame
@@ -304,13 +304,20 @@ def _book(rng: np.random.Generator, seed: int, *, keeps_budgets: bool) -> Book:
     spent = np.bincount(m, bids + more, services).astype(np.int64)
     budgets = rng.integers(0, 20, services) * MICRO if keeps_budgets else spent
     ties = partial(tie_order_of, draw_key(seed, "ties"), 1, services)
-    return Book(m, c, bids + more, bids, bids, budgets, int(rng.integers(1, 4)), ties)
+    size, emd = rng.integers(1, 500, (services, _CLIENTS)), rng.uniform(0.0, 1.8, (services, _CLIENTS))
+    accuracy, target = rng.uniform(0.0, 1.0, (2, services))
+    view = RoundView(1, 10, *map(read_only, (size, emd, emd / 2, accuracy, target)))
+    return Book(m, c, bids + more, bids, bids, budgets, int(rng.integers(1, 4)), ties, lambda: view)
 
 
 def _numbered(book: Book, number: Any) -> Book:
     """Return a book whose clients have other numbers, and the same draws."""
-    old = np.argsort(number)
-    return replace(book, clients=number[book.clients], tie_order=lambda clients: book.tie_order(old[clients]))
+    old, seen = np.argsort(number), book.round
+    columns = {name: read_only(getattr(seen, name)[:, old]) for name in ("data_size", "emd", "dqi")}
+    view = replace(seen, **columns)
+    return replace(
+        book, clients=number[book.clients], tie_order=lambda clients: book.tie_order(old[clients]), view=lambda: view
+    )
 
 
 def _prices(mechanism: Mechanism, book: Book) -> list[int | None]:

@@ -413,10 +413,13 @@ def _cost_mistakes(cost: ClientCost, place: Path) -> Iterator[Mistake]:
     missing = [key for key, price in prices.items() if price is None]
     if cost.kind != LINEAR:
         for key in (key for key in prices if key not in missing):
-            yield Mistake((*place, key), f"goes with the kind linear, not {cost.kind}")
+            yield Mistake(
+                (*place, key),
+                f'goes with the kind linear, not {cost.kind}; give the cost as a whole, as {{kind = "{cost.kind}"}}',
+            )
     elif cost.options:
         yield Mistake((*place, "options"), "the kind linear has none; its keys are per_sample and per_emd")
-    elif len(missing) == 1 or (missing and unit == CostUnit()):
+    elif missing and unit == CostUnit():
         yield Mistake((*place, missing[0]), "is missing")
     if unit.uniform and unit.choices:
         yield Mistake((*place, "unit"), "has uniform and choices; remove one of them")

@@ -102,7 +102,7 @@ def test_who_does_not_deliver_is_not_paid_whatever_the_mechanism_says(make_marke
         ),
         (
             lambda book, its: [2_100_000] * 3,
-            "prices must be 1 whole numbers, one for each offer, not int64 of shape (3,)",
+            "prices must be 1 whole numbers, one for each offer taken, not int64 of shape (3,)",
         ),
     ],
 )

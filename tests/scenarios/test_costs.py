@@ -39,6 +39,7 @@ def test_a_market_of_any_cost_is_played_and_verified_and_a_false_cost_is_found(k
         ("{kind='qualty'}", "clients.cost.kind: unknown cost 'qualty'; did you mean 'quality'?"),
         ("{kind='quality', per_sample=3}", "clients.cost.per_sample: goes with the kind linear, not quality"),
         ("{per_sample=1}", "clients.cost.per_emd: is missing"),
+        ("{kind='unit', per_emd=1}", 'give the cost as a whole, as {kind = "unit"}'),
         ("{}", "clients.cost.per_sample: is missing"),
         ("{options={per_sample=1}, per_sample=1, per_emd=0}", "clients.cost.options: the kind linear has none; "),
         ("{unit={uniform=[2]}}", "clients.cost.unit.uniform: must be [lowest, highest]"),

@@ -20,12 +20,11 @@ from des.mechanism import (
     Asks,
     Book,
     ClearingError,
-    Deliveries,
     Mechanism,
     RoundView,
     asks_of,
     clearing_of,
-    settlement_of,
+    settlements_of,
 )
 from des.money import text as money
 from fl.arrays import AnyArray, BoolArray, IntArray, read_only
@@ -69,15 +68,18 @@ def interests(logs: Logs) -> Iterator[Finding]:
 
 
 def payments(logs: Logs) -> Iterator[Finding]:
-    """Payments and prices are at least the bid (eq. 5), prices at most the payment; only served clients are paid."""
+    """Payments and prices are at least the bid (eq. 5), prices at most the payment; only served clients are paid.
+
+    A mechanism may say that prices can be below the bid.
+    """
     offers = logs.rows["offers"]
     bid, payment, paid = offers["bid"], offers["payment"], offers["paid"]
     yield from offers.wrong(bid < 0, "the bid {bid} is negative (eq. 5)")
     yield from offers.wrong(payment < bid, "the payment {payment} is below the bid {bid} (eq. 5)")
     served = offers["outcome"] == Outcome.SERVED
     yield from offers.wrong(np.isnan(paid) == served, "was {outcome}, but was paid {paid}")
-    ex_post = logs.by_round(offers, lambda now: pays_below_bids(now.scenario.market.mechanism))
-    yield from offers.wrong((paid < bid) & ~ex_post, "was paid {paid}, below its bid {bid} (eq. 5)")
+    at_least_bids = logs.by_round(offers, lambda now: keeps_bids(now.scenario.market.mechanism))
+    yield from offers.wrong((paid < bid) & at_least_bids, "was paid {paid}, below its bid {bid} (eq. 5)")
     other = (paid > payment) | (logs.by_round(offers, lambda now: now.paper) & (paid < payment))
     yield from offers.wrong(other, "was paid {paid}, but the payment offered is {payment}")
 
@@ -143,10 +145,10 @@ def not_cleared(scenario: Scenario) -> list[str]:
     return [f"who is served and paid what, as mechanism {it.mechanism!r} is unknown: load its file" for it in used]
 
 
-def pays_below_bids(mechanism: str) -> bool:
-    """Return whether a mechanism may pay who delivered less than the bid; False if it is not here."""
+def keeps_bids(mechanism: str) -> bool:
+    """Return whether a mechanism is known to pay who delivered at least the bid."""
     try:
-        return MECHANISMS.load(mechanism).below_bid
+        return not MECHANISMS.load(mechanism).below_bid
     except InputError:
         return False
 
@@ -174,14 +176,9 @@ def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, worl
         yield from _stepped(logs, mechanism, number, asks, world)
     cleared = clearing_of(mechanism, book, number)
     won, served = cleared.core != NO_CORE, offers["outcome"] == Outcome.SERVED
-    before, after = (logs.accuracies_after(last).tolist() for last in (number - 1, number))
-    prices, deliveries = cleared.price.copy(), []
-    for m in np.unique(book.services[won]).tolist():
-        taken = np.flatnonzero(won & (book.services == m))
-        deliveries.append(Deliveries(m, taken, read_only(served[taken]), before[m], after[m]))
-        if mechanism.settles:
-            prices[taken] = settlement_of(mechanism, book, cleared, deliveries[-1], number)
-    mechanism.close(replace(book, deliveries=tuple(deliveries)), cleared)
+    before, after = logs.accuracies_after(number - 1), logs.accuracies_after(number)
+    prices, deliveries = settlements_of(mechanism, book, cleared, served, before, after, number)
+    mechanism.close(replace(book, deliveries=deliveries), cleared)
     wanted = {
         "core": np.where(won, cleared.core, np.nan),
         "paid": np.where(served & won, prices, offers["paid"]),

@@ -63,7 +63,10 @@ class Certificate:
     def rows(self) -> Iterator[tuple[str, str, str]]:
         """Yield each property, whether it held, and what was found."""
         held = f"in all {counted(self.clearings, 'clearing')}"
-        yield "individual rationality of clients", "held", f"price at least the bid {held}"
+        if MECHANISMS.load(self.plan.mechanism).below_bid:
+            yield "individual rationality of clients", "not promised", "who has delivered may be paid less than the bid"
+        else:
+            yield "individual rationality of clients", "held", f"price at least the bid {held}"
         yield "individual rationality of services", "held", f"price at most the offer {held}"
         yield "budget balance", "held", f"clients get what services pay, within the budgets, {held}"
         for side in SIDES:

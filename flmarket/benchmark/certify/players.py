@@ -18,14 +18,14 @@ from des.clients.population import Population
 from des.clock import Clock
 from des.costs.linear import Linear
 from des.ledger import Ledger
-from des.mechanism import Deliveries, Mechanism, asks_of, clearing_of, settlement_of
+from des.mechanism import Mechanism, asks_of, clearing_of, settlements_of
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from des.round_state import Round
 from des.schedule import Conditions
 from des.service import ServiceSpec
 from des.timeline import Durations, Journal
-from fl.arrays import BoolArray, IntArray, read_only
+from fl.arrays import BoolArray, read_only
 from fl.data.dqi import PUBLISHED
 from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
 from learning.policies.worth import name_best
@@ -144,12 +144,10 @@ class Bench:
         mechanism = self._platform.mechanism
         clearing = clearing_of(mechanism, book, current.number)
         won = clearing.core != NO_CORE
-        deliveries = tuple(_all_delivered(m, np.flatnonzero(won & (book.services == m))) for m in current.offers)
-        if mechanism.settles:
-            prices = clearing.price.copy()
-            for part in deliveries:
-                prices[part.offers] = settlement_of(mechanism, book, clearing, part, current.number)
-            clearing = replace(clearing, price=prices)
+        # Every update arrives; in half of the markets models become better by them.
+        before = np.zeros(len(self._specs))
+        after = before + self.market.seed % 2
+        prices, deliveries = settlements_of(mechanism, book, clearing, won, before, after, current.number)
         if self._rounds > 1:
             mechanism.close(replace(book, deliveries=deliveries), clearing)
         self.plays += 1
@@ -159,10 +157,5 @@ class Bench:
         offered[book.services, book.clients] = book.payments
         places = book.services[won], book.clients[won]
         served[places] = True
-        price[places] = clearing.price[won]
+        price[places] = prices[won]
         return PlayedRound(offered, served, price)
-
-
-def _all_delivered(m: int, offers: IntArray) -> Deliveries:
-    """Return what came of a service's offers that were taken, in markets where every update arrives."""
-    return Deliveries(m, offers, np.ones(len(offers), dtype=np.bool_), 0.0, 0.0)
