@@ -1,4 +1,4 @@
-"""The contracts of plug-ins, for tests of your own: what each policy, mechanism, behaviour, cost, aggregator must keep.
+"""The contracts of plug-ins, for your own tests: what each policy, mechanism, behaviour, cost and aggregator must keep.
 
     from flmarket.testing import check_policy
 
@@ -27,7 +27,7 @@ from des.money import MICRO
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, read_only
-from fl.training.aggregator import Aggregator, Updates, aggregate, kept, proximal_weight
+from fl.training.aggregator import Aggregator, Updates, aggregate, checkpoint_arrays, proximal_weight
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import subclass_problem
@@ -172,7 +172,7 @@ def check_aggregator(aggregator: type[Aggregator], **options: Any) -> None:
         )
         first, second = aggregator(**options), aggregator(**options)
         half = _models(first, sizes[:4])
-        second.restore(kept(first))
+        second.restore(checkpoint_arrays(first))
         _require(
             _plain(half + _models(second, sizes, half)) == _plain(whole),
             "a new object that has restored what state() returned does not go on as the old one would have",

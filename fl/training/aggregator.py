@@ -116,7 +116,7 @@ def proximal_weight(aggregator: Aggregator) -> float:
         raise InputError(f"aggregator {type(aggregator).__name__}: {error}") from error
 
 
-def kept(aggregator: Aggregator) -> dict[str, AnyArray]:
+def checkpoint_arrays(aggregator: Aggregator) -> dict[str, AnyArray]:
     """Return what an aggregator keeps (``state``), as a checkpoint stores it.
 
     Raises:

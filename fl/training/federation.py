@@ -18,7 +18,7 @@ from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, Float32Array, IntArray, UInt32Array
 from fl.data.emd import draw_images, label_counts
 from fl.data.validation_split import split
-from fl.training.aggregator import Updates, aggregate, kept, proximal_weight
+from fl.training.aggregator import Updates, aggregate, checkpoint_arrays, proximal_weight
 from fl.training.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.training.models import MODELS
 from fl.training.proximal import train_near
@@ -175,12 +175,14 @@ class RealFederation(Federation):
     def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: each service's global model [P], its accuracy, and its test accuracy, if any.
 
-        What its aggregator keeps comes with it.
+        The arrays of its aggregator's ``state`` are among them.
         """
         models = {f"{name}/model": learner.parameters for name, learner in self._learners.items()}
         models |= {f"{name}/accuracy": np.array([learner.accuracy]) for name, learner in self._learners.items()}
         for name, learner in self._learners.items():
-            models |= {f"{name}/aggregator/{key}": array for key, array in kept(learner.task.aggregator).items()}
+            models |= {
+                f"{name}/aggregator/{key}": array for key, array in checkpoint_arrays(learner.task.aggregator).items()
+            }
         return models | {
             f"{name}/test_accuracy": np.array([learner.test_accuracy])
             for name, learner in self._learners.items()

@@ -20,7 +20,15 @@ from fl.arithmetic.ordered_sums import folded_sums
 from fl.arithmetic.streams import stream
 from fl.data.registry import load
 from fl.training import fused
-from fl.training.aggregator import AGGREGATORS, Aggregator, AggregatorError, Updates, aggregate, kept, outliers
+from fl.training.aggregator import (
+    AGGREGATORS,
+    Aggregator,
+    AggregatorError,
+    Updates,
+    aggregate,
+    checkpoint_arrays,
+    outliers,
+)
 from fl.training.federation import RealFederation
 from fl.training.jobs import TrainingJob
 from fl.training.local import ReferenceTrainer
@@ -221,7 +229,7 @@ def test_an_aggregator_of_ones_own_that_answers_wrongly_is_named_with_its_line(
 
 def test_an_aggregator_of_ones_own_keeps_arrays_of_numbers_and_pulls_by_a_number() -> None:
     with pytest.raises(AggregatorError, match=r"Answers.state\(\) .* must return arrays of numbers, by name"):
-        kept(Answers(state={"a": "text"}))
+        checkpoint_arrays(Answers(state={"a": "text"}))
     with pytest.raises(InputError, match="aggregator Answers: proximal must be a finite number of at least 0, not -1"):
         RealFederation([Task("alpha", load("digits"), REGIME, aggregator=Answers(proximal=-1))], 0)
 
