@@ -270,7 +270,10 @@ def _point(row: Estimate) -> str:
 
 
 def ranked(report: Report, setting: RunSetting) -> list[str]:
-    """Return the policies of a setting, the one with the highest mean AUC of the market first; without AUC, as read."""
+    """Return the policies of a setting, the one with the highest mean AUC of the market first.
+
+    Where the report has no AUC, they are in the order of its estimates.
+    """
     rows = [row for row in report.estimates if _of_market(row, setting)]
     areas = {row.policy: row.interval.estimate for row in rows if row.measure.name == AUC}
     return sorted(areas or dict.fromkeys(row.policy for row in rows), key=lambda policy: -areas.get(policy, 0.0))

@@ -48,7 +48,8 @@ def best_union(
     """
     distances = np.rint(data.size * data.emd * _PARTS).astype(np.int64)
     sums = np.zeros((3, 1), dtype=np.int64)  # of prices, sizes and distances of each set
-    # Each client, and of the sets kept after it the place among those before, or -1 less it for one with the client.
+    # Each client, and where each set that is kept after it comes from: i if it is set i of those before, -1 - i if it
+    # is that set with the client.
     stages: list[tuple[int, IntArray]] = []
     for client in there[(prices[there] <= budget) & (data.size[there] > 0)].tolist():
         fits = np.flatnonzero(sums[0] <= budget - prices[client])
