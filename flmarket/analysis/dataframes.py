@@ -12,7 +12,7 @@ import pandas as pd
 from flmarket.analysis.figures.report_figures import curves
 from flmarket.analysis.log_frames import TableName, having, in_units, read_table
 from flmarket.analysis.results.export import identities, with_identity
-from flmarket.analysis.results.measures import chosen
+from flmarket.analysis.results.measures import report_measures
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.run_results import RunResult, compared_by, mixed, read
 from flmarket.core.errors import InputError
@@ -185,7 +185,7 @@ class Results:
     def _report(self, measures: Iterable[str], baseline: str | None = None, by: str | None = None) -> Report:
         if isinstance(measures, str):
             raise InputError(f'measures is a list of names: ["{measures}"]')
-        report = make_report(self.runs, baseline, chosen([*measures]), by=by)
+        report = make_report(self.runs, baseline, report_measures([*measures]), by=by)
         for failure in report.failures:
             warnings.warn(failure, stacklevel=3)
         return report

@@ -124,7 +124,7 @@ def _core_use(run: "RunResult") -> float:
     return float(100 * run["served"].sum() / (run.setting.scenario.clients.count * run.setting.cores[:rounds].sum()))
 
 
-def both(
+def run_measure(
     name: str,
     meaning: str,
     better: int,
@@ -146,17 +146,17 @@ def both(
 
 def averaged(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:
     """Return a measure whose value of the whole market is the mean of the services'."""
-    return both(name, meaning, better, services, lambda run: float(services(run).mean()), **more)
+    return run_measure(name, meaning, better, services, lambda run: float(services(run).mean()), **more)
 
 
 def _summed(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:
     """Return a measure whose value of the whole market is the sum of the services'."""
-    return both(name, meaning, better, services, lambda run: float(services(run).sum()), **more)
+    return run_measure(name, meaning, better, services, lambda run: float(services(run).sum()), **more)
 
 
 def of_market(name: str, meaning: str, better: int, market: Callable[["RunResult"], float], **more: Any) -> Measure:
     """Return a measure of the whole market alone."""
-    return both(name, meaning, better, None, market, **more)
+    return run_measure(name, meaning, better, None, market, **more)
 
 
 PERCENT, SHARE = (0.0, 100.0), (0.0, 1.0)  # limits of measures
@@ -186,11 +186,11 @@ MEASURES = (
         "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1,
         lambda run: area_under_curve(run.normalised_reward, run.setting.arrivals), digits=4, limits=SHARE,
     ),
-    both(
+    run_measure(
         "spent", "money paid to clients in the whole run", 0,
         _total("spent"), lambda run: float(run["spent"].sum()),
     ),
-    both(
+    run_measure(
         "cost per point", "money paid for each percentage point of final accuracy", -1,
         lambda run: _cost_per_point(run["spent"].sum(axis=0), _final(run)),
         lambda run: float(_cost_per_point(run["spent"].sum(), _final(run).sum())),
@@ -224,7 +224,7 @@ MEASURES = (
         "misreport profit", "the part of the client profit that comes from data that was not as reported", 0,
         _misreport_profit, applies=lambda run: not run.truthful, limits=ANY,
     ),
-    both(
+    run_measure(
         "overstated", "images that served clients reported and did not have, % of those that they reported", -1,
         lambda run: _overstated(run)[:-1], lambda run: float(_overstated(run)[-1]), digits=1,
         applies=lambda run: not run.truthful, limits=PERCENT,
@@ -254,7 +254,7 @@ LITERATURE = (
         "IR violations", "served offers whose client was paid less than its true cost (individual rationality)", -1,
         lambda run: run.by_service(run.earnings["profit"] < 0), digits=1,
     ),
-    both(
+    run_measure(
         "budget use", "largest share of a round's budget that was spent, %; of the market: largest of the services'", 0,
         _budget_use, lambda run: float(_budget_use(run).max()), digits=1,
     ),
@@ -273,25 +273,23 @@ LITERATURE = (
         -1, _communication, digits=0, applies=lambda run: None not in map(_model_bytes, *_models(run)),
     ),
 )  # fmt: skip
-
-
 """Those that reports show when they are asked for by name: all that a report tests makes each test stricter (Holm)."""
 
 BUILT_IN: Mapping[str, Measure] = {it.name: it for it in (*MEASURES, *LITERATURE)}
 
 
-def own() -> list[Measure]:
+def own_measures() -> list[Measure]:
     """Return the measures that plug-in files, a script or a notebook have registered."""
     return [ALL_MEASURES.load(name) for name in ALL_MEASURES.registered]
 
 
-def chosen(names: Sequence[str] = ()) -> list[Measure]:
+def report_measures(names: Sequence[str] = ()) -> list[Measure]:
     """Return the measures of these names; if there are none, those of every report, and the user's own.
 
     Raises:
         UnknownPluginError, PluginError: as in ``Registry.load``.
     """
-    return [ALL_MEASURES.load(name) for name in dict.fromkeys(names)] or [*MEASURES, *own()]
+    return [ALL_MEASURES.load(name) for name in dict.fromkeys(names)] or [*MEASURES, *own_measures()]
 
 
 def to_target(runs: "Sequence[RunResult]", service: str) -> RoundsToTarget:

@@ -18,7 +18,7 @@ from des.mechanism import DEFAULT
 from des.money import MicroArray
 from des.observation import Status
 from fl.arrays import BoolArray, FloatArray, IntArray
-from flmarket.analysis.results.measures import averaged, both, of_market
+from flmarket.analysis.results.measures import averaged, of_market, run_measure
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.joint_bound import Bound, joint_bound
@@ -191,7 +191,7 @@ class Bounds:
         of, union = self._run, self.together == "union"
         dqi, whose = ("union DQI", "all images") if union else ("DQI", "the clients")
         return (
-            both(
+            run_measure(
                 f"{dqi} served",
                 f"DQI (eq. 6) of {whose} that served, summed over services, mean over the rounds played; DQI below "
                 "zero counts as zero; it is neither accuracy nor welfare, as it leaves out what clients' work costs", 1,

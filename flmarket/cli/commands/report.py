@@ -13,7 +13,7 @@ from flmarket.analysis.figures.drawing import save
 from flmarket.analysis.figures.report_figures import figures as figures_of
 from flmarket.analysis.figures.report_figures import svgs
 from flmarket.analysis.log_frames import write_frame
-from flmarket.analysis.results.measures import chosen, own
+from flmarket.analysis.results.measures import own_measures, report_measures
 from flmarket.analysis.results.report import Report, make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
 from flmarket.analysis.results.report_tables import introduction, tables
@@ -103,7 +103,7 @@ def report(
         require_folder_place(figures)
     bounds = bounds or bounds_csv is not None or together == "union"
     load_plugins(plugin)  # tables mark privileged policies, and have measures of one's own
-    measures = chosen(measure or ())
+    measures = report_measures(measure or ())
     there, damaged = find_runs(runs), list[str]()
     results = everything = read(there, damaged.append)
     if not forks:
@@ -123,7 +123,9 @@ def report(
     without = unfinished(there)
     further, notes = ((), []) if limits is None else (limits.measures, limits.left_out(results))
     computed = make_report(results, baseline, [*measures, *further], notes, by, without)
-    computed = replace(computed, shown=table or (), asked_for=[it.name for it in (measures if measure else own())])
+    computed = replace(
+        computed, shown=table or (), asked_for=[it.name for it in (measures if measure else own_measures())]
+    )
     results = list(computed.runs)
     if figures is not None:
         written = save(figures_of(results, computed.baseline, figure or ()), figures)

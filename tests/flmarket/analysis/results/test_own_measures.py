@@ -9,7 +9,7 @@ import pytest
 
 import flmarket
 from flmarket import PluginError, Results, RunTables, measure
-from flmarket.analysis.results.measures import BUILT_IN, chosen
+from flmarket.analysis.results.measures import BUILT_IN, report_measures
 from flmarket.analysis.what_if.bounds import Bounds
 from flmarket.core.errors import InputError
 from learning.statistics.measure import MARKET
@@ -212,7 +212,9 @@ def test_measures_of_packages_are_shown_when_they_are_named(
     install_package("acme_measures", source, "flmarket.measures", **{"share-paid": "acme_measures:paid_share"})
     assert "share-paid" not in results.summary()
     assert "share-paid" in results.summary(measures=["share-paid"])
-    assert [it.name for it in chosen()] == [it.name for it in chosen([it.name for it in chosen()])]
+    assert [it.name for it in report_measures()] == [
+        it.name for it in report_measures([it.name for it in report_measures()])
+    ]
 
 
 def test_a_report_shows_what_is_loaded_and_names_what_fails(folder: Path) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from flmarket.analysis.figures.drawing import images
 from flmarket.analysis.figures.report_figures import curves, figures
-from flmarket.analysis.results.measures import chosen, jain
+from flmarket.analysis.results.measures import jain, report_measures
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
 from flmarket.analysis.results.report_tables import introduction, sentences, tables
@@ -659,7 +659,7 @@ def test_a_measure_that_is_asked_for_alone_is_corrected_for_no_other(tmp_path: P
         write_run(tmp_path, "two", seed, [0.2, 0.3, 0.3, 0.3 + gain], [0.1, 0.1, 0.1, 0.1 + gain])
     runs = read([tmp_path])
     usual = {(row.service, row.measure.name): row for row in make_report(runs, "one").differences}
-    alone = make_report(runs, "one", chosen(["social welfare"]))
+    alone = make_report(runs, "one", report_measures(["social welfare"]))
     assert [row.service for row in alone.differences] == ["a", "b", "market"]
     assert all(row.adjusted == row.interval.p < 0.1 for row in alone.differences)
     final = usual["a", "final accuracy"]
