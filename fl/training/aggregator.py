@@ -42,7 +42,7 @@ class Updates:
         """
         return map(read_only, self.models if "models" in vars(self) else self._unread())
 
-    def finish(self) -> None:
+    def _finish(self) -> None:
         """Take the models that have not been read; they cannot be read any more."""
         self._begun = True
         for _ in self._coming:
@@ -99,7 +99,7 @@ def aggregate(aggregator: Aggregator, updates: Updates, where: str) -> Float32Ar
     with np.errstate(over="ignore", invalid="ignore"):  # of models that have diverged
         with plugin_code(f"aggregator {method(aggregator, 'aggregate')} failed, {where}"):
             new = np.asarray(aggregator.aggregate(updates))
-        updates.finish()
+        updates._finish()
         if new.shape != updates.old.shape or new.dtype.kind != "f":
             raise AggregatorError(
                 f"aggregator {method(aggregator, 'aggregate')}, {where}: must return floats of shape "
