@@ -41,7 +41,7 @@ class InterventionDialog(Dialog[tuple[str, int]]):
         names = [service.name for service in self._scenario.services]
         left = self._left(first)
         staying = [name for name in (names[service], *names) if name not in left]
-        self._proposed = BUDGET.format(staying[0]) if staying else "clients.cores"
+        self._proposed = self._offered = BUDGET.format(staying[0]) if staying else "clients.cores"
 
     def compose(self) -> ComposeResult:
         names = [service.name for service in self._scenario.services]
@@ -51,7 +51,7 @@ class InterventionDialog(Dialog[tuple[str, int]]):
             yield Static("[b]Intervention[/b]  a fork of the run with this change; the original is unchanged")
             yield Label("key")
             yield Select([(key, key) for key in keys], value=self._proposed, allow_blank=False, id="key", compact=True)
-            yield Label("new value", id="value-label")
+            yield Label(self._value_label(self._proposed), id="value-label")
             yield Input(self._shown(self._proposed), id="value", compact=True)  # which the focus selects
             yield Label("from round")
             yield Input(str(self._first), type="integer", id="round", compact=True)
@@ -59,11 +59,17 @@ class InterventionDialog(Dialog[tuple[str, int]]):
 
     @on(Select.Changed, "#key")
     def _show_now(self) -> None:
-        self.show_problem("")
         key = self._key
+        if key == self._offered:  # the list says so itself when it appears, when a value may have been typed already
+            return
+        self._offered = key
+        self.show_problem("")
         self.query_one("#value", Input).value = self._shown(key)
+        self.query_one("#value-label", Label).update(self._value_label(key))
+
+    def _value_label(self, key: str) -> str:
         hint = HINTS.get(key.rpartition(".")[2], "").replace("[", r"\[")
-        self.query_one("#value-label", Label).update(f"new value: {hint}")
+        return f"new value: {hint}"
 
     @on(Input.Changed)
     def _changed(self) -> None:

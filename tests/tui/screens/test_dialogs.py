@@ -98,6 +98,21 @@ async def test_an_intervention_after_all_have_left_is_refused(
         assert problem == f"all services have left the market before round {ended + 1}; choose an earlier round"
 
 
+async def test_what_is_typed_before_the_list_of_keys_has_appeared_stays(app: MarketApp, play_small: Play) -> None:
+    async with app.run_test(size=(100, 30)) as pilot:
+        app.push_screen(InterventionDialog(play_small(), 4, 0))
+        await pilot.pause()
+        value = app.screen.query_one("#value", Input)
+        value.value = "5"
+        keys = app.screen.query_one("#key", Select)
+        keys.post_message(Select.Changed(keys, keys.value))  # as a list does that appears late
+        await pilot.pause()
+        assert value.value == "5"
+        keys.value = "clients.cores"
+        await pilot.pause()
+        assert value.value == "1"
+
+
 async def test_an_intervention_without_a_change_is_refused(
     app: MarketApp, play_small: Play, scenario_text: str
 ) -> None:
