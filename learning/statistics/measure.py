@@ -93,6 +93,9 @@ def measure(
             "is no function": not callable(function) or isinstance(function, type),
             "its function needs a docstring: one sentence that says what is measured, with the unit": not meaning,
             f"better is {better!r}; it must be 'more', 'less' or left out": better not in BETTER,
+            f"digits is {digits!r}; it must be a whole number from 0 to 12": (
+                type(digits) is not int or not 0 <= digits <= 12
+            ),
             f"per_service is {per_service!r}; it must be 'mean', 'sum' or left out": per_service not in _MARKET,
         }
         for problem in (it for it, there in problems.items() if there):

@@ -165,6 +165,10 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: measure("mine", per_service="max")(documented),  # type: ignore[arg-type]
         "measure 'mine': per_service is 'max'; it must be 'mean', 'sum' or left out",
     ),
+    "digits": (
+        lambda: measure("mine", digits=-1)(documented),
+        "measure 'mine': digits is -1; it must be a whole number from 0 to 12",
+    ),
     "class": (lambda: measure("mine")(Path), "measure 'mine': is no function"),
     "no name": (
         lambda: measure(documented),  # type: ignore[arg-type]
