@@ -6,13 +6,13 @@ The prices, lengths and outcomes of jobs are certain from the awards on.
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
-from des.clients.population import Population
+from des.clients.population import Population, Qualities
 from des.clock import Microseconds, TrainingTimes, departure
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome
@@ -25,12 +25,14 @@ from des.mechanism import (
     Mechanism,
     RoundView,
     clearing_of,
+    deliveries_of,
     settlement_of,
 )
 from des.observation import Offer
 from des.offer_checks import check_offer
 from des.round_state import Round
 from des.schedule import Rules
+from des.service import ServiceSpec
 from des.timeline import Durations, Job
 from fl.arithmetic.draws import draw_key
 from fl.arrays import IntArray, read_only
@@ -133,7 +135,9 @@ class Platform:
         arrays = services, clients, payments, current.world.bid[places], current.asks.least[places], budgets
         for array in arrays:
             array.setflags(write=False)  # cheaper than the views that a book takes of others
-        return Book(*arrays, current.conditions.cores, tie_order, partial(round_view, current))
+        # Not the round itself, which has the book: a circle would wait for the garbage collector.
+        view = partial(_round_view, current.number, current.rounds, current.world, current.services, current.before)
+        return Book(*arrays, current.conditions.cores, tie_order, view)
 
     def award(self, current: Round) -> None:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
@@ -162,7 +166,7 @@ class Platform:
     def settle(self, current: Round, m: int, accuracy: float) -> None:
         """Set the prices of a service's jobs now that they are done, if the mechanism does that."""
         if self.mechanism.settles and current.book and current.clearing and any(current.jobs.get(m, ())):
-            deliveries = _deliveries(current, m, accuracy)
+            deliveries = _deliveries(current, current.book, current.clearing, m, accuracy)
             prices = settlement_of(self.mechanism, current.book, current.clearing, deliveries, current.number)
             for job, price in zip((job for job in current.jobs[m] if job), prices, strict=True):
                 job.price = price
@@ -170,8 +174,11 @@ class Platform:
     def close(self, current: Round, accuracies: Sequence[float]) -> None:
         """Let the mechanism learn from a round that is over."""
         if type(self.mechanism).close is not Mechanism.close and current.book and current.clearing:
-            came = tuple(_deliveries(current, m, accuracies[m]) for m, jobs in current.jobs.items() if any(jobs))
-            self.mechanism.close(replace(current.book, deliveries=came), current.clearing)
+            book, clearing = current.book, current.clearing
+            deliveries = tuple(
+                _deliveries(current, book, clearing, m, accuracies[m]) for m, jobs in current.jobs.items() if any(jobs)
+            )
+            self.mechanism.close(replace(book, deliveries=deliveries), clearing)
 
     def _clearing(self, current: Round, book: Book) -> Clearing:
         """Return how a round is cleared. Nobody serves an offer refused in an earlier step: its money is free."""
@@ -194,24 +201,20 @@ class Platform:
         return min(self._patience, int(departure(part, whole)))
 
 
-def round_view(current: Round) -> RoundView:
+def _round_view(
+    number: int, rounds: int, world: Qualities, services: Sequence[ServiceSpec], before: Sequence[float]
+) -> RoundView:
     """Return what a mechanism sees of a round."""
-    world, services = current.world, current.services
     target = np.array([spec.target_accuracy for spec in services])
     seen = world.data_size, world.emd, world.seen
-    return RoundView(current.number, current.rounds, *seen, read_only(np.array(current.before)), read_only(target))
+    return RoundView(number, rounds, *seen, read_only(np.array(before)), read_only(target))
 
 
-def _deliveries(current: Round, m: int, accuracy: float) -> Deliveries:
+def _deliveries(current: Round, book: Book, clearing: Clearing, m: int, accuracy: float) -> Deliveries:
     """Return what came of a service's offers that were taken, given its accuracy now."""
-    first = 0
-    for other, jobs in current.jobs.items():
-        if other == m:
-            break
-        first += len(jobs)
-    places = np.array([first + at for at, job in enumerate(current.jobs[m]) if job], dtype=np.int64)
-    arrived = np.array([job.outcome is Outcome.SERVED for job in current.jobs[m] if job], dtype=np.bool_)
-    return Deliveries(m, read_only(places), read_only(arrived), current.before[m], round(accuracy, 6))
+    jobs = chain.from_iterable(current.jobs.values())  # in the order of the book
+    delivered = np.array([job is not None and job.outcome is Outcome.SERVED for job in jobs], dtype=np.bool_)
+    return deliveries_of(book, clearing, m, delivered, current.before[m], round(accuracy, 6))
 
 
 def training_jobs(current: Round) -> list[TrainingJob]:

@@ -330,6 +330,19 @@ def clearing_of(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     return Clearing(core, price)
 
 
+def deliveries_of(
+    book: Book,
+    clearing: Clearing,
+    m: int,  # the service
+    delivered: BoolArray,  # [offers] whether each update arrived, where the offer was taken
+    before: float,
+    after: float,
+) -> Deliveries:
+    """Return what came of a service's offers that were taken."""
+    places = np.flatnonzero((clearing.core != NO_CORE) & (book.services == m))
+    return Deliveries(m, read_only(places), read_only(delivered[places]), before, after)
+
+
 def settlement_of(
     mechanism: Mechanism, book: Book, clearing: Clearing, deliveries: Deliveries, round_: int
 ) -> list[Micro]:
@@ -371,9 +384,9 @@ def settlements_of(
     """
     taken, prices, deliveries = clearing.core != NO_CORE, clearing.price.copy(), []
     for m in np.unique(book.services[taken]).tolist():
-        places = np.flatnonzero(taken & (book.services == m))
-        deliveries.append(Deliveries(m, places, read_only(delivered[places]), float(before[m]), float(after[m])))
+        deliveries.append(deliveries_of(book, clearing, m, delivered, float(before[m]), float(after[m])))
         if mechanism.settles:
+            places = deliveries[-1].offers
             prices[places] = settlement_of(mechanism, book, clearing, deliveries[-1], round_)
     return prices, tuple(deliveries)
 
