@@ -21,22 +21,8 @@ from support.runs import edit, rounds_text
 from support.scenarios import problems
 from support.shell import flmarket
 from support.worlds import BEHAVIOURS as OWN
-from support.worlds import SURROGATE, behaving
+from support.worlds import EVEN, SURROGATE, behaving
 from tui.style.sentences import story
-
-PLUGIN = '''
-import flmarket
-
-@flmarket.behaviour("even")
-class Even(flmarket.Behaviour):
-    """Asks twice its cost in even rounds."""
-
-    def bids(self, round_, costs):
-        return costs * (2 if round_ % 2 == 0 else 1)
-
-    def bid_range(self, lowest, highest):
-        return lowest, highest * 2
-'''
 
 
 @pytest.fixture
@@ -202,7 +188,7 @@ def test_runs_with_truthful_clients_are_left_out_of_an_export_of_the_others(
 
 def test_a_behaviour_of_a_plugin_is_recorded_and_needed_only_to_check_bids(tmp_path: Path) -> None:
     plugin = tmp_path / "even.py"
-    plugin.write_text(PLUGIN)
+    plugin.write_text(EVEN)
     sets = [word for change in [*SURROGATE, "clients.behaviour.kind=even"] for word in ("--set", change)]
     done = flmarket(
         "run", "scarce", "--policy", "hqfa", "--plugin", str(plugin), "--out", str(tmp_path / "runs"), *sets

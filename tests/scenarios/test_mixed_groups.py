@@ -20,20 +20,8 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.running.runner import execute
 from support.runs import RESULTS, change, interrupt, planned, played, table
 from support.shell import flmarket
+from support.worlds import EVEN
 
-PLUGIN = '''
-import flmarket
-
-@flmarket.behaviour("even")
-class Even(flmarket.Behaviour):
-    """Asks twice its cost in even rounds."""
-
-    def bids(self, round_, costs):
-        return costs * (2 if round_ % 2 == 0 else 1)
-
-    def bid_range(self, lowest, highest):
-        return lowest, highest * 2
-'''
 SMALL = {"training.backend": "surrogate", "rounds": 6, "clients.behaviour.kind": "truthful"}
 MARKUP = {"name": "dear", "count": 4, "behaviour": {"kind": "markup", "options": {"share": [0.1, 0.5]}}}
 LIARS = {"name": "liars", "count": 4, "behaviour": {"kind": "misreport", "options": {"size": 0.5}}}
@@ -126,7 +114,7 @@ def test_options_alone_are_those_of_the_kind_of_all_and_another_kind_begins_afre
 
 def test_a_plugin_s_behaviour_of_a_group_is_recorded_and_named_where_it_is_missing(tmp_path: Path) -> None:
     plugin = tmp_path / "even.py"
-    plugin.write_text(PLUGIN)
+    plugin.write_text(EVEN)
     groups = 'clients.groups=[{name="even", count=5, behaviour={kind="even"}}, {name="dear", count=5}]'
     sets = ["--set", groups, "--set", "training.backend=surrogate", "--set", "rounds=3"]
     out = ["--policy", "hqfa", "--out", str(tmp_path / "runs")]

@@ -136,3 +136,18 @@ WORLDS = {
     **{kind: World("scarce", (*SURROGATE, *changes), "hqfa") for kind, changes in BEHAVIOURS.items()},
     "truthful": World("scarce", SURROGATE, "hqfa"),
 }
+
+EVEN = '''
+import flmarket
+
+@flmarket.behaviour("even")
+class Even(flmarket.Behaviour):
+    """Asks twice its cost in even rounds."""
+
+    def bids(self, round_, costs):
+        return costs * (2 if round_ % 2 == 0 else 1)
+
+    def bid_range(self, lowest, highest):
+        return lowest, highest * 2
+'''
+"""A plug-in file with a behaviour."""
