@@ -409,10 +409,9 @@ def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Mist
 def _cost_mistakes(cost: ClientCost, place: Path) -> Iterator[Mistake]:
     """Yield what is wrong with the keys of a cost that stands at a place."""
     unit = cost.unit
-    prices = {"per_sample": cost.per_sample, "per_emd": cost.per_emd}
-    missing = [key for key, price in prices.items() if price is None]
+    missing = [key for key in ("per_sample", "per_emd") if key not in cost.prices]
     if cost.kind != LINEAR:
-        for key in (key for key in prices if key not in missing):
+        for key in cost.prices:
             yield Mistake(
                 (*place, key),
                 f'goes with the kind linear, not {cost.kind}; give the cost as a whole, as {{kind = "{cost.kind}"}}',

@@ -220,9 +220,14 @@ class ClientCost(TomlTable):
 
     def plugin(self, table: Path = ("clients", "cost")) -> "NamedPlugin":
         """Return the plug-in that stands in a table, by default the one of all clients."""
-        prices = {"per_sample": self.per_sample, "per_emd": self.per_emd} if self.kind == LINEAR else {}
-        given = {name: price for name, price in prices.items() if price is not None}
-        return NamedPlugin(COSTS, self.kind, {**self.options, **given}, table, "kind")
+        options = {**self.options, **self.prices} if self.kind == LINEAR else self.options
+        return NamedPlugin(COSTS, self.kind, options, table, "kind")
+
+    @property
+    def prices(self) -> dict[str, float]:
+        """The prices of a linear cost that stand in the file."""
+        both = {"per_sample": self.per_sample, "per_emd": self.per_emd}
+        return {key: price for key, price in both.items() if price is not None}
 
 
 class ClientBehaviour(TomlTable):
@@ -326,10 +331,10 @@ class Clients(TomlTable):
 
     def _of(self, group: "ClientGroup") -> "Clients":
         own = {key: value for key, value in group if value is not None and key not in ("name", "services")}
-        if group.cost.kind is not None:  # another kind begins afresh
-            own["cost"] = ClientCost(noise=self.cost.noise).model_copy(update=_given(group.cost))
-        else:
-            own["cost"] = self.cost.model_copy(update=_given(group.cost))
+        whole = (
+            self.cost if group.cost.kind is None else ClientCost(noise=self.cost.noise)
+        )  # another kind begins afresh
+        own["cost"] = whole.model_copy(update=_given(group.cost))
         own["label_mix"] = self.label_mix.model_copy(update=_given(group.label_mix))
         begun = self.behaviour if group.behaviour.kind is None else ClientBehaviour()
         own["behaviour"] = begun.model_copy(update=_given(group.behaviour))
