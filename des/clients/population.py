@@ -46,7 +46,8 @@ class Held(DataSets):
         at = self.at[m].take(clients)
         sizes, emds = self.table.size.take(at).tolist(), self.table.emd.take(at).tolist()
         origins = self.source.origins(self.round, m, clients)
-        columns = zip(repeat(service), clients, sizes, emds, claimed or repeat(None), *origins, strict=False)
+        names, reported, conducts = repeat(service), claimed or repeat(None), repeat(None)
+        columns = zip(names, clients, sizes, emds, reported, *origins, conducts, strict=False)
         return list(map(TrainingJob._make, columns))
 
 

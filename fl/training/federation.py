@@ -19,7 +19,8 @@ from fl.arrays import AnyArray, Float32Array, IntArray, UInt32Array
 from fl.data.emd import draw_images, label_counts
 from fl.data.validation_split import split
 from fl.training.aggregator import Updates, aggregate, checkpoint_arrays, proximal_weight
-from fl.training.jobs import Diverged, Federation, TrainingJob, TrainingOutcome
+from fl.training.conduct import CONDUCT, sent_model, used_labels
+from fl.training.jobs import HONEST, Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.training.models import MODELS
 from fl.training.proximal import train_near
 from fl.training.regime import Kernel
@@ -55,6 +56,7 @@ class _Learner:
             self.test = self.loop
             self.loop = self._some(Images(data.train_images[held], data.train_labels[held]), evaluation, 1)
         self._images, self._mixes = (draw_key(seed, name, task.service) for name in ("images", "mix"))
+        self.conduct = draw_key(seed, CONDUCT, task.service)
         self.accuracy = float("nan")
         self.test_accuracy: float | None = None
         self._idle: list[Trainer] = []
@@ -64,11 +66,14 @@ class _Learner:
 
         Where the job does not name them, every round has fresh images.
         """
-        dataset = self.task.dataset
+        dataset, conduct = self.task.dataset, job.conduct or HONEST
         chosen = self._drawn(round_, job) if job.images is None else job.images
         local = stream(seed, "local", round_, job.client, job.service)
-        order = visiting_order(job.size, self.task.regime.local_epochs, local)
-        return ClientData(dataset.train_images[chosen], dataset.train_labels[chosen], order)
+        order = visiting_order(job.size, conduct.epochs or self.task.regime.local_epochs, local)
+        labels = dataset.train_labels[chosen]
+        if job.conduct:
+            labels = used_labels(conduct, labels, dataset.info.labels, self.conduct, job.client, chosen)
+        return ClientData(dataset.train_images[chosen], labels, order)
 
     def _drawn(self, round_: int, job: TrainingJob) -> IntArray:
         # A mix that lasts has a stream of its own: it is not that of the data drawn afresh in the round it began.
@@ -151,6 +156,9 @@ class RealFederation(Federation):
                 if not np.isfinite(loss):
                     raise Diverged(job.service, round_, job.client)
                 losses[job.service, job.client] = loss
+                if job.conduct:
+                    learner = self._learners[job.service]
+                    model = sent_model(job.conduct, learner.parameters, model, learner.conduct, round_, job.client)
                 yield model
 
         for service, trained in self._train(round_, by_service):
@@ -243,7 +251,8 @@ class RealFederation(Federation):
                 yield service, islice(trained, len(service_jobs))
 
     def _work(self, job: TrainingJob) -> int:
-        return job.size * self._learners[job.service].task.regime.local_epochs
+        epochs = (job.conduct or HONEST).epochs or self._learners[job.service].task.regime.local_epochs
+        return job.size * epochs
 
     def _evaluate(self, learners: Iterable[_Learner]) -> None:
         wanted: list[tuple[_Learner, Images]] = []

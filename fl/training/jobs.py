@@ -6,10 +6,29 @@
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple, Protocol
+from typing import Literal, NamedTuple, Protocol
 
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.core.errors import RunError
+
+
+class Conduct(NamedTuple):
+    """How a client's training departs from honest work; what it says of it is another matter (``fl.training.conduct``).
+
+    What several causes change in one client is one conduct: ``conduct._replace(epochs=1)``.
+    """
+
+    epochs: int | None = None  # local epochs that it trains, at least 1; None: as many as the service asks for
+    label_noise: float = 0.0  # probability that an image of the client has a wrong label, whenever it comes
+    flip: bool = False  # whether it takes each label l of L for L - 1 - l
+    # what it sends for an update: that of its training; the old model; or random numbers, in norm like its training's
+    update: Literal["trained", "old", "random"] = "trained"
+    clip: float | None = None  # the largest Euclidean norm of its update, which is scaled down to it
+    noise: float = 0.0  # standard deviation of Gaussian noise on each parameter, after clipping
+    scale: float = 1.0  # what its update is multiplied by, last of all
+
+
+HONEST = Conduct()
 
 
 class TrainingJob(NamedTuple):
@@ -25,6 +44,7 @@ class TrainingJob(NamedTuple):
     mix: int | None = None
     counts: tuple[int, ...] | None = None  # images of each label; None: drawn to fit the EMD
     images: IntArray | None = None  # [D] indices into the training split; None: drawn to fit the label counts
+    conduct: Conduct | None = None  # how its training departs from honest work; None: in nothing
 
     @property
     def weight(self) -> int:

@@ -30,7 +30,7 @@ from fl.training.aggregator import (
     outliers,
 )
 from fl.training.federation import RealFederation
-from fl.training.jobs import TrainingJob
+from fl.training.jobs import Conduct, TrainingJob
 from fl.training.local import ReferenceTrainer
 from fl.training.networks import build
 from fl.training.proximal import train_near
@@ -291,12 +291,14 @@ print(digest())
 
 
 def digest() -> str:
-    """Return the digest of the models that all rules make in two rounds."""
+    """Return the digest of the models that all rules make in two rounds, of clients of whom not all work honestly."""
     found = hashlib.sha256()
+    kinds = [None, Conduct(update="random", scale=-2), Conduct(label_noise=0.3, clip=0.5, noise=0.01)]
+    jobs = [job._replace(conduct=kinds[job.client % 3]) for job in JOBS]
     for kind in AGGREGATORS.builtin:
         trained = federation(AGGREGATORS.create(kind, **{"norm-clip": {"norm": 0.5}}.get(kind, {})))
         for round_ in (1, 2):
-            trained.train_round(round_, JOBS)
+            trained.train_round(round_, jobs)
         found.update(trained.state()["alpha/model"].tobytes())
     return found.hexdigest()
 
