@@ -32,7 +32,7 @@ from fl.data.embedded import DRAWN
 from fl.data.registry import Dataset, DatasetError, data_root, info, is_path, load
 from fl.surrogate.fitted import Fit, FitError, dqi_fit
 from fl.surrogate.learning_curves import Curve
-from fl.training.jobs import Federation
+from fl.training.jobs import Conduct, Federation
 from flmarket.core.errors import InputError, RunError
 from learning.evaluation import Entrant, lineup
 from learning.policy import POLICIES, Bounds, DataRanges, Policy, PolicyContext, agent_digest
@@ -375,7 +375,10 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None, cost
     sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes if size})
     return PopulationSpec(
         clients.cores,
-        tuple(_group(it, sizes, cost) for _, it in clients.kinds()),
+        tuple(
+            _group(it, sizes, cost, None if place is None else clients.groups[place].conduct)
+            for place, it in clients.kinds()
+        ),
         behaviour=behaviour or _behaviour(clients),
         lasting=Lasting(**clients.lasting.model_dump()),
         cost_noise=clients.cost.noise,
@@ -410,7 +413,7 @@ def _behaviour(clients: Clients) -> Behaviour:
     return members[0] if len(made) == 1 else Mixture(members, [it.count for _, it in clients.kinds()])
 
 
-def _group(clients: Clients, sizes: Sequence[int], cost: Cost | None) -> Group:
+def _group(clients: Clients, sizes: Sequence[int], cost: Cost | None, conduct: Conduct | None) -> Group:
     return Group(
         clients.count,
         tuple(clients.data_size or sizes),
@@ -420,6 +423,7 @@ def _group(clients: Clients, sizes: Sequence[int], cost: Cost | None) -> Group:
         clients.departure_rate,
         clients.cost.unit.distribution(),
         clients.label_mix.dirichlet,
+        conduct,
     )
 
 

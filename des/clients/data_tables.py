@@ -23,6 +23,7 @@ from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.data.dqi import DQIParameters, dqi, dqi_range
 from fl.data.emd import largest_emd, realised_emd
 from fl.data.partition import Partition
+from fl.training.jobs import Conduct
 from flmarket.core.errors import InputError
 
 T = TypeVar("T")
@@ -47,6 +48,7 @@ class Group:
     # that of the Dirichlet distribution from which label mixes are drawn; None: data sets have one of the EMDs. All
     # groups have one, or none has.
     concentration: float | None = None
+    conduct: Conduct | None = None  # how their training departs from honest work; None: in nothing
 
 
 @dataclass(frozen=True, slots=True)

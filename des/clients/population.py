@@ -23,7 +23,7 @@ from des.money import Micro, MicroArray
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from fl.data.dqi import DQIParameters
-from fl.training.jobs import TrainingJob
+from fl.training.jobs import Conduct, TrainingJob
 from flmarket.core.plugin_errors import plugin_state
 
 
@@ -34,6 +34,7 @@ class Held(DataSets):
     cost: MicroArray  # what training on them costs the client, in micro-units
     source: DataSource
     round: int  # n
+    conducts: Sequence[Conduct | None] | None = None  # of each client; None if all work honestly
 
     def jobs(
         self,
@@ -46,7 +47,8 @@ class Held(DataSets):
         at = self.at[m].take(clients)
         sizes, emds = self.table.size.take(at).tolist(), self.table.emd.take(at).tolist()
         origins = self.source.origins(self.round, m, clients)
-        names, reported, conducts = repeat(service), claimed or repeat(None), repeat(None)
+        names, reported, own = repeat(service), claimed or repeat(None), self.conducts
+        conducts = repeat(None) if own is None else [own[client] for client in clients]
         columns = zip(names, clients, sizes, emds, reported, *origins, conducts, strict=False)
         return list(map(TrainingJob._make, columns))
 
@@ -99,6 +101,8 @@ class Population:
         draw = integers(draw_key(seed, "speed"), self.speed_choices.count, 0, 0, np.arange(spec.count))
         self.speeds: FloatArray = np.array([speed for group in groups for speed in group.speeds], dtype=np.float64)
         self.speed_of: IntArray = self.speed_choices.first + draw  # [C] the place of each client's speed among them
+        conducts = [group.conduct for group in groups for _ in range(group.count)]
+        self._conducts = conducts if any(conducts) else None
         # [C] the probability that each client leaves in the middle of a round in which it was awarded a job
         self.departure_rate: FloatArray = np.repeat([group.departure_rate for group in groups], counts)
 
@@ -129,7 +133,7 @@ class Population:
     def held(self, round_: int) -> Held:
         """Return what data clients hold in a round, whatever they say of it."""
         data = self._source.in_round(round_)
-        return Held(data.table, data.at, self._costs(round_, data.table, data.at), self._source, round_)
+        return Held(data.table, data.at, self._costs(round_, data.table, data.at), self._source, round_, self._conducts)
 
     def _costs(self, round_: int, table: DataTables, at: IntArray, *, claimed: bool = False) -> MicroArray:
         if self._costs_differ:

@@ -12,7 +12,7 @@ each stream (docs/decisions/data.md):
     mix of a service (by name)            round of the draw or 0, 0, client, position
     images of a service (by name)         round, 0 or 1 + label, client, position
     model of a service (by name)          0, parameter, 0, position
-    conduct of a service (by name)        image or round, 0 to 3 (``fl.training.conduct``), client, position
+    conduct of a service (by name)        image or round, 0 to 4 (``fl.training.conduct``), client, position
     validation (by data set)              0, label, 0, position
     partition (by data set)               0, 0 (label mixes), 1 or 2 + label, client, label + L * attempt or position
     owned                                 round, client, service (its index), position

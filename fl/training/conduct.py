@@ -7,10 +7,10 @@ import numpy as np
 from fl.arithmetic.draws import integers, normals, uniforms
 from fl.arithmetic.ordered_sums import folded_sums
 from fl.arrays import Float32Array, FloatArray, IntArray, Labels, UInt32Array
-from fl.training.jobs import Conduct
+from fl.training.jobs import HONEST, Conduct
 
-CONDUCT = "conduct"  # the purpose of a service's stream, whose second word is one of these
-_WRONG, _LABEL, _UPDATE, _NOISE = range(4)
+CONDUCT = "conduct"  # the purpose of a service's stream; the second word of its counter is one of these
+_WRONG, _LABEL, _FLIPPED, _UPDATE, _NOISE = range(5)
 
 
 def used_labels(
@@ -26,8 +26,9 @@ def used_labels(
     if conduct.label_noise:
         wrong = uniforms(key, images, _WRONG, client)[0] < conduct.label_noise
         used = np.where(wrong, (used + 1 + integers(key, count - 1, images, _LABEL, client)) % count, used)
-    if conduct.flip:
-        used = count - 1 - used
+    if conduct.label_flip:
+        flipped = uniforms(key, images, _FLIPPED, client)[0] < conduct.label_flip
+        used = np.where(flipped, count - 1 - used, used)
     return used.astype(labels.dtype)
 
 
@@ -40,7 +41,7 @@ def sent_model(
     client: int,
 ) -> Float32Array:
     """Return the model [P] that a client sends: ``trained`` itself where its update is neither made up nor hidden."""
-    if conduct._replace(epochs=None, label_noise=0.0, flip=False) == Conduct():
+    if conduct._replace(epochs=None, label_noise=0.0, label_flip=0.0) == HONEST:
         return trained
     start, place = old.astype(np.float64), np.arange(len(old))
     with np.errstate(over="ignore", invalid="ignore"):  # of models that have diverged: the federation checks
@@ -54,7 +55,7 @@ def sent_model(
             change *= conduct.clip / norm
         if conduct.noise:
             change += conduct.noise * normals(key, round_, _NOISE, client, place)
-        return (start + conduct.scale * change).astype(np.float32)
+        return (start + conduct.update_scale * change).astype(np.float32)
 
 
 def _norm(vector: FloatArray) -> float:

@@ -20,12 +20,12 @@ class Conduct(NamedTuple):
 
     epochs: int | None = None  # local epochs that it trains, at least 1; None: as many as the service asks for
     label_noise: float = 0.0  # probability that an image of the client has a wrong label, whenever it comes
-    flip: bool = False  # whether it takes each label l of L for L - 1 - l
+    label_flip: float = 0.0  # probability that it takes an image with label l of L for L - 1 - l
     # what it sends for an update: that of its training; the old model; or random numbers, in norm like its training's
     update: Literal["trained", "old", "random"] = "trained"
     clip: float | None = None  # the largest Euclidean norm of its update, which is scaled down to it
     noise: float = 0.0  # standard deviation of Gaussian noise on each parameter, after clipping
-    scale: float = 1.0  # what its update is multiplied by, last of all
+    update_scale: float = 1.0  # what its update is multiplied by, last of all
 
 
 HONEST = Conduct()

@@ -68,6 +68,11 @@ def calibrate_surrogate(
             f"training.aggregation: a surrogate's curves are those of {FEDAVG}, not of "
             f"{scenario.training.aggregation}; remove it to calibrate"
         )
+    if dishonest := [group.name for group in scenario.clients.groups if group.conduct]:
+        raise InputError(
+            f"clients.groups: a surrogate's curves are those of honest training, not of {', '.join(dishonest)}; "
+            "remove what these groups do other than it to calibrate"
+        )
     base = stripped(scenario)
 
     def played(policy: str, dqi: str, seeds: Iterable[int]) -> list[dict[str, RecordedRun]]:

@@ -80,6 +80,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     yield from _times(scenario)
     yield from _market_size(scenario)
     yield from _aggregation(scenario)
+    yield from _conduct(scenario)
     if catalogue.own_policies:
         yield from _policy_options(scenario)
     if catalogue.played:
@@ -162,6 +163,19 @@ def _aggregation(scenario: Scenario) -> Iterator[Mistake]:
             f"{training.aggregation.kind!r} needs models that are trained, and backend = {quoted(training.backend)} "
             f'follows curves of {FEDAVG}; set training.backend to "real", or the kind to {quoted(FEDAVG)}',
         )
+
+
+def _conduct(scenario: Scenario) -> Iterator[Mistake]:
+    backend = scenario.training.backend
+    for i, group in enumerate(scenario.clients.groups):
+        if group.conduct and not BACKENDS[backend].trains:
+            keys = ("label_noise", "label_flip", "free_ride", "update_scale")
+            key = next(key for key in keys if getattr(group, key) != type(group).model_fields[key].default)
+            yield Mistake(
+                ("clients", "groups", i, key),
+                f"needs models that are trained, and backend = {quoted(backend)} follows curves of honest "
+                f'training; set training.backend to "real", or remove {key}',
+            )
 
 
 def _fits(scenario: Scenario, used: Collection[str]) -> Iterator[Mistake]:

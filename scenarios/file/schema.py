@@ -28,6 +28,7 @@ from fl.data.own_files import is_path
 from fl.data.registry import DATASETS
 from fl.data.validation_split import LARGEST_SHARE
 from fl.training.aggregator import AGGREGATORS, FEDAVG
+from fl.training.jobs import HONEST, Conduct
 from fl.training.models import MODELS
 from fl.training.regime import Device, Kernel, Regime
 from flmarket.core.declared import Unit, sentence_of
@@ -330,7 +331,7 @@ class Clients(TomlTable):
         return [*found, *([(None, self.model_copy(update={"count": left, "groups": ()}))] if left > 0 else ())]
 
     def _of(self, group: "ClientGroup") -> "Clients":
-        own = {key: value for key, value in group if value is not None and key not in ("name", "services")}
+        own = {key: value for key, value in group if value is not None and key in Clients.model_fields}
         whole = (
             self.cost if group.cost.kind is None else ClientCost(noise=self.cost.noise)
         )  # another kind begins afresh
@@ -415,6 +416,38 @@ class ClientGroup(_PartOfClients):
         Field(json_schema_extra={"absent": "all"}),
         Doc("Names of the services that its clients can serve; the others cannot offer them anything. Absent: all."),
     ] = None
+    label_noise: Annotated[
+        Share,
+        Field(exclude_if=lambda it: not it),
+        Doc("""Share of its clients' images whose labels are wrong, each of the other labels equally often. Services do
+        not see it: EMD and DQI are those of the true labels. This and the three keys below are in docs/conduct.md, and
+        need models that are really trained."""),
+    ] = 0.0
+    label_flip: Annotated[
+        Share,
+        Field(exclude_if=lambda it: not it),
+        Doc("Share of its clients' images that they train on with label L - 1 - l in place of l: poisoned data."),
+    ] = 0.0
+    free_ride: Annotated[
+        Literal["old", "random"] | None,
+        Field(json_schema_extra={"absent": "the update that they trained"}),
+        Doc("""What its clients send in place of an update that they trained: old, the model that they were given;
+        random, random numbers of the size of an update."""),
+    ] = None
+    update_scale: Annotated[
+        float,
+        Ge(-1e6),
+        Le(1e6),
+        Field(exclude_if=lambda it: it == 1),
+        Doc("What its clients multiply their update by before they send it: poisoned models; below 0 it points back."),
+    ] = 1.0
+
+    @property
+    def conduct(self) -> Conduct | None:
+        """How the training of its clients departs from honest work; None: in nothing."""
+        sent = self.free_ride or "trained"
+        found = Conduct(None, self.label_noise, self.label_flip, sent, update_scale=self.update_scale)
+        return None if found == HONEST else found
 
 
 PartitionRule = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]

@@ -272,6 +272,20 @@ CASES: Mapping[str, Case] = {
             {"name": "liars", "count": 6, "behaviour": {"kind": "misreport", "options": {"size": 0.5}}},
             {"name": "honest", "count": 3, "services": ["digits"]}]},
     ),
+    "groups that ride free and poison": Case(
+        "quickstart", TRAINED
+        | {"clients.groups": [
+            {"name": "riders", "count": 4, "free_ride": "old"},
+            {"name": "careless", "count": 3, "label_noise": 0.4},
+            {"name": "attackers", "count": 2, "label_flip": 1.0, "update_scale": 2.0}]},
+    ),
+    "groups whose updates are random or point back": Case(
+        "quickstart", TRAINED
+        | {"training.aggregation.kind": "median",
+           "clients.groups": [
+            {"name": "riders", "count": 3, "free_ride": "random"},
+            {"name": "attackers", "count": 2, "label_noise": 0.1, "label_flip": 0.5, "update_scale": -1.0}]},
+    ),
     "clients that own images": Case(
         "quickstart", TRAINED
         | {"clients.emd": [], "clients.data_size": [30, 70], "clients.cost.per_emd": 0.5,

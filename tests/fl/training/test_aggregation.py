@@ -293,7 +293,7 @@ print(digest())
 def digest() -> str:
     """Return the digest of the models that all rules make in two rounds, of clients of whom not all work honestly."""
     found = hashlib.sha256()
-    kinds = [None, Conduct(update="random", scale=-2), Conduct(label_noise=0.3, clip=0.5, noise=0.01)]
+    kinds = [None, Conduct(update="random", update_scale=-2), Conduct(label_noise=0.3, clip=0.5, noise=0.01)]
     jobs = [job._replace(conduct=kinds[job.client % 3]) for job in JOBS]
     for kind in AGGREGATORS.builtin:
         trained = federation(AGGREGATORS.create(kind, **{"norm-clip": {"norm": 0.5}}.get(kind, {})))

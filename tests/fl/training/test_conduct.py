@@ -25,11 +25,11 @@ def update(conduct: Conduct, round_: int = 1, client: int = 0) -> list[float]:
 def test_what_a_client_sends_is_worked_out_by_hand() -> None:
     assert update(Conduct()) == [3, 0, 4, 0]
     assert update(Conduct(update="old")) == [0, 0, 0, 0]
-    assert update(Conduct(scale=-2)) == [-6, 0, -8, 0]
+    assert update(Conduct(update_scale=-2)) == [-6, 0, -8, 0]
     assert update(Conduct(clip=2.5)) == [1.5, 0, 2, 0]
     assert update(Conduct(clip=6)) == [3, 0, 4, 0]  # it is shorter already
-    assert update(Conduct(clip=2.5, scale=2)) == [3, 0, 4, 0]  # an attacker scales what is clipped
-    assert sent_model(Conduct(epochs=1, label_noise=0.3, flip=True), OLD, TRAINED, KEY, 1, 0) is TRAINED
+    assert update(Conduct(clip=2.5, update_scale=2)) == [3, 0, 4, 0]  # an attacker scales what is clipped
+    assert sent_model(Conduct(epochs=1, label_noise=0.3, label_flip=1), OLD, TRAINED, KEY, 1, 0) is TRAINED
 
 
 def test_random_updates_are_as_long_as_the_trained_one_and_differ_by_round_and_client() -> None:
@@ -67,7 +67,7 @@ def test_labels_stay_labels_and_a_share_of_one_leaves_none_right(count: int, sha
     assert used.dtype == np.uint8
     assert used.max() < count
     assert (used_labels(Conduct(label_noise=1.0), labels, count, KEY, client, images) != labels).all()
-    flipped = used_labels(Conduct(flip=True), labels, count, KEY, client, images)
+    flipped = used_labels(Conduct(label_flip=1), labels, count, KEY, client, images)
     assert flipped.tolist() == [count - 1 - label for label in labels.tolist()]
 
 
@@ -107,7 +107,7 @@ def test_who_trains_fewer_epochs_trains_the_first_of_those_that_it_would_have_tr
 
 
 def test_free_riders_alone_learn_nothing_and_flipped_labels_the_wrong_thing() -> None:
-    honest, flipped = trained(None, None).accuracy("alpha"), trained(*[Conduct(flip=True)] * 2).accuracy("alpha")
+    honest, flipped = trained(None, None).accuracy("alpha"), trained(*[Conduct(label_flip=1)] * 2).accuracy("alpha")
     assert honest > 0.3 > 0.1 > flipped  # ten digits: a tenth by chance
     begun = RealFederation([Task("alpha", load("digits"), REGIME)], 0, workers=0)
     assert model(*[Conduct(update="old")] * 2).tobytes() == begun.state()["alpha/model"].tobytes()
