@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fl.training.aggregator import Aggregator, Updates, aggregator
     from fl.training.models import model
     from flmarket.analysis.dataframes import Results
+    from flmarket.analysis.results.replayed import contributions
     from flmarket.analysis.results.run_results import RunTables
     from flmarket.analysis.what_if.fork import Fork
     from flmarket.api import load
@@ -76,6 +77,7 @@ __all__ = [
     "aggregator",
     "allocate",
     "behaviour",
+    "contributions",
     "cost",
     "dataset",
     "fill_budget",
@@ -106,6 +108,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "fl.training.aggregator": ("Aggregator", "Updates", "aggregator"),
     "fl.training.models": ("model",),
     "flmarket.analysis.dataframes": ("Results",),
+    "flmarket.analysis.results.replayed": ("contributions",),
     "flmarket.analysis.results.run_results": ("RunTables",),
     "flmarket.analysis.what_if.fork": ("Fork",),
     "flmarket.api": ("load",),

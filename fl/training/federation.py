@@ -6,7 +6,7 @@ and sums are taken in a fixed order: results have the same bits for any number o
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
@@ -145,8 +145,32 @@ class RealFederation(Federation):
         return self._learners[service].test_accuracy
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        # By client, as a sum must not depend on whom a policy chose first.
-        by_service = _by_service(sorted(jobs, key=lambda job: job.client))
+        return self._aggregate(round_, jobs, self._train(round_, _by_service(jobs)))
+
+    def trial(self, round_: int, jobs: Sequence[TrainingJob]) -> Callable[[Sequence[TrainingJob]], float]:
+        """See ``Federation.trial``; each client trains once, however many coalitions it is in."""
+        by_service, before = _by_service(jobs), self.state()
+        kept = {
+            (service, job.client): update
+            for service, trained in self._train(round_, by_service)
+            for job, update in zip(by_service[service], trained, strict=True)
+        }
+
+        def accuracy(some: Sequence[TrainingJob]) -> float:
+            [(service, own)] = _by_service(some).items()
+            outcome = self._aggregate(round_, some, [(service, [kept[service, job.client] for job in own])])[service]
+            self.restore(before)
+            return outcome.accuracy
+
+        return accuracy
+
+    def _aggregate(
+        self,
+        round_: int,
+        jobs: Sequence[TrainingJob],
+        updates_of: Iterable[tuple[str, Iterable[tuple[Float32Array, float]]]],  # what ``_train`` yields of them
+    ) -> dict[str, TrainingOutcome]:
+        by_service = _by_service(jobs)
         losses: dict[tuple[str, int], float] = {}
 
         def models(
@@ -161,7 +185,7 @@ class RealFederation(Federation):
                     model = sent_model(job.conduct, learner.parameters, model, learner.conduct, round_, job.client)
                 yield model
 
-        for service, trained in self._train(round_, by_service):
+        for service, trained in updates_of:
             service_jobs = by_service[service]
             learner = self._learners[service]
             weights = [job.weight for job in service_jobs]
@@ -292,7 +316,8 @@ class RealFederation(Federation):
 
 
 def _by_service(jobs: Iterable[TrainingJob]) -> dict[str, list[TrainingJob]]:
+    """Return the jobs of each service by client, as a sum must not depend on whom a policy chose first."""
     jobs_of: dict[str, list[TrainingJob]] = defaultdict(list)
-    for job in jobs:
+    for job in sorted(jobs, key=lambda job: job.client):
         jobs_of[job.service].append(job)
     return jobs_of

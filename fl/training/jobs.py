@@ -4,7 +4,7 @@
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
@@ -110,6 +110,20 @@ class Federation(Protocol):
     ) -> Mapping[str, TrainingOutcome]:
         """Train all of a round's jobs, aggregate per service and evaluate the new global models."""
         ...
+
+    def trial(self, round_: int, jobs: Sequence[TrainingJob]) -> Callable[[Sequence[TrainingJob]], float]:
+        """Return a function of some jobs of one service among a round's: the accuracy if these alone were trained.
+
+        A trial leaves the models as they are; the function is of no use once a round has been trained.
+        """
+        before = self.state()
+
+        def accuracy(some: Sequence[TrainingJob]) -> float:
+            outcome = self.train_round(round_, some)[some[0].service]
+            self.restore(before)
+            return outcome.accuracy
+
+        return accuracy
 
     @abstractmethod
     def state(self) -> dict[str, AnyArray]:

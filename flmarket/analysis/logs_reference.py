@@ -9,6 +9,7 @@ from functools import partial
 from textwrap import fill
 
 from flmarket.analysis.results.measures import LITERATURE, MEASURES
+from flmarket.analysis.results.replayed import REPLAYED
 from flmarket.analysis.verification.verify import RULES
 from flmarket.core.crash import guarded
 from scenarios.file.reference import renew_named
@@ -59,7 +60,7 @@ def measures() -> str:
     better = {1: "more", -1: "less", 0: ""}
     tables = (
         _table(("measure", "is", "better"), [(it.name, it.meaning, better[it.better]) for it in those])
-        for those in (MEASURES, LITERATURE)
+        for those in (MEASURES, LITERATURE, REPLAYED)
     )
     return "\n\n".join(tables)
 

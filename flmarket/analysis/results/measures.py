@@ -275,7 +275,13 @@ LITERATURE = (
 )  # fmt: skip
 """Those that reports show when they are asked for by name: all that a report tests makes each test stricter (Holm)."""
 
-BUILT_IN: Mapping[str, Measure] = {it.name: it for it in (*MEASURES, *LITERATURE)}
+_REPLAYED = "flmarket.analysis.results.replayed"  # which takes pandas
+
+BUILT_IN: Mapping[str, Measure | str] = {it.name: it for it in (*MEASURES, *LITERATURE)} | {
+    "Shapley correlation": f"{_REPLAYED}:SHAPLEY_CORRELATION",
+    "leave-one-out correlation": f"{_REPLAYED}:LEAVE_ONE_OUT_CORRELATION",
+    "envy": f"{_REPLAYED}:ENVY",
+}
 
 
 def own_measures() -> list[Measure]:

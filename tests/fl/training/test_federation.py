@@ -20,7 +20,7 @@ from fl.data.emd import draw_images, label_counts
 from fl.training import federation as federations
 from fl.training.aggregators.fedavg import fedavg
 from fl.training.federation import RealFederation
-from fl.training.jobs import Diverged, TrainingJob
+from fl.training.jobs import Diverged, Federation, TrainingJob
 from fl.training.local import ReferenceTrainer
 from fl.training.models import model
 from fl.training.networks import build
@@ -375,3 +375,16 @@ def test_diverged_travels_between_processes() -> None:
     copy = pickle.loads(pickle.dumps(Diverged("mnist", 3, 7)))  # noqa: S301 - our own bytes
     assert (copy.service, copy.round, copy.client) == ("mnist", 3, 7)
     assert str(copy) == str(Diverged("mnist", 3, 7))
+
+
+def test_a_trial_is_a_round_of_some_jobs_alone_and_leaves_no_trace(federation_of) -> None:
+    federation = federation_of("alpha", "beta")
+    federation.train_round(1, JOBS)
+    before = {name: array.copy() for name, array in federation.state().items()}
+    trial, retrained = federation.trial(2, JOBS), Federation.trial(federation, 2, JOBS)
+    alpha = [it for it in JOBS if it.service == "alpha"]
+    for some in (alpha, alpha[:1], alpha[:0:-1], [it for it in JOBS if it.service == "beta"]):
+        alone = federation_of("alpha", "beta")
+        alone.restore(before)
+        assert trial(some) == retrained(some) == alone.train_round(2, some)[some[0].service].accuracy
+    assert all((array == before[name]).all() for name, array in federation.state().items())

@@ -12,18 +12,19 @@ import flmarket
 from flmarket.analysis.results.measures import BUILT_IN, LITERATURE, MEASURES, gini, hhi, jain
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.results.setting import RunSetting
-from learning.statistics.measure import MARKET
+from learning.statistics.measure import ALL_MEASURES, MARKET
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
 
 
 def test_every_measure_says_which_way_is_better() -> None:
-    assert {measure.name: measure.better for measure in BUILT_IN.values()} == {
+    assert {name: ALL_MEASURES.load(name).better for name in BUILT_IN} == {
         "final accuracy": 1, "AUC": 1, "target met": 1, "rounds to target": -1, "normalised reward": 1, "spent": 0,
         "cost per point": -1, "served": 0, "refused": -1, "wasted": -1, "income Jain": 1, "income Gini": -1,
         "spending HHI": 0, "client profit": 0, "misreport profit": 0, "overstated": -1, "services Jain": 1,
         "core use": 0, "social welfare": 1, "service utility": 1, "IR violations": -1, "budget use": 0,
-        "budget violations": -1, "worst service": 1, "communication": -1,
+        "budget violations": -1, "worst service": 1, "communication": -1, "Shapley correlation": 1,
+        "leave-one-out correlation": 1, "envy": -1,
     }  # fmt: skip
 
 
@@ -86,14 +87,14 @@ def test_measures_of_the_literature_are_those_worked_out_by_hand(hand: RunResult
         # Logistic regression of 28 x 28 and of 3 x 32 x 32: three times down and up; twice, and once down alone.
         "communication": {"a": 6 * 4 * 7850, "b": 5 * 4 * 30730, MARKET: 6 * 4 * 7850 + 5 * 4 * 30730},
     }
-    profit = BUILT_IN["client profit"].values(hand)
+    profit = ALL_MEASURES.load("client profit").values(hand)
     assert profit == {"a": 7, "b": -0.5, MARKET: 6.5}
 
 
 def test_a_model_that_is_not_known_here_has_no_bytes(hand: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
     models = ["mine", "logistic"], ["mnist", "cifar-10"]
     monkeypatch.setattr("flmarket.analysis.results.measures._models", lambda _: models)
-    assert BUILT_IN["communication"].values(hand) == {}
+    assert ALL_MEASURES.load("communication").values(hand) == {}
 
 
 def test_indices_of_fairness_at_their_ends() -> None:
@@ -151,8 +152,9 @@ def test_no_measure_moves_with_what_is_only_stated(changes: dict[str, object], t
         clients = run.tables["clients"]
         tables["clients"] = clients.assign(**{name: clients[name] * 3 for name in ("bid", "reported_size")})
     stated = replace(run, curves={**run.curves, "offered": 3 * run["offered"]}, tables=tables)
-    found = {name: measure.values(run) for name, measure in BUILT_IN.items()}
-    for name, measure in BUILT_IN.items():
+    measures = {it.name: it for it in (*MEASURES, *LITERATURE)}
+    found = {name: measure.values(run) for name, measure in measures.items()}
+    for name, measure in measures.items():
         if name not in BY_REPORTS:
             assert measure.values(stated) == found[name], name
         lowest, highest = measure.limits
