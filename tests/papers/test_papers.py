@@ -1,0 +1,68 @@
+"""papers/: each paper's checks hold, its scenario plays and verifies, and its page's links and commands are good.
+
+Checks are functions ``check_*`` of ``check.py``, loaded by its path: folders there are named by papers, not for Python.
+"""
+
+import json
+import re
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from scenarios.file.schema import REGISTRIES
+from support import shell
+from support.pages import ROOT, commands, leads_somewhere, links, of, parse
+
+FOLDER = ROOT / "papers"
+PAPERS = sorted(page.parent for page in FOLDER.glob("*/README.md"))
+PAGES = sorted(FOLDER.rglob("*.md"))
+CHECKS = [
+    (paper, name)
+    for paper in PAPERS
+    for name in re.findall(r"^def (check_\w+)\(", (paper / "check.py").read_text(encoding="utf-8"), re.M)
+]
+
+
+def checks(paper: Path) -> ModuleType:
+    spec = spec_from_file_location(f"papers.{paper.name}.check", paper / "check.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize(("paper", "check"), CHECKS, ids=lambda it: it.name if isinstance(it, Path) else it)
+def test_a_check_holds(paper: Path, check: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for registry in REGISTRIES:  # checks may load the paper's plug-ins
+        monkeypatch.setattr(registry, "_registered", {})
+    getattr(checks(paper), check)()
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_its_scenario_plays_and_verifies(paper: Path, tmp_path: Path) -> None:
+    plugin = ["--plugin", str(paper / "plugins.py")]
+    scenario, runs = str(paper / "scenario.toml"), str(tmp_path / "runs")
+    short = [word for key, value in checks(paper).SHORT.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    for words in (
+        ["validate", scenario, *plugin],
+        ["run", scenario, *plugin, *short, "--rounds", "2", "--seeds", "1", "--jobs", "1", "--quiet", "--out", runs],
+        ["verify", runs, *plugin],
+    ):
+        done = shell.flmarket(*words, cwd=tmp_path)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_its_plugins_are_short_and_it_is_in_the_index(paper: Path) -> None:
+    assert len((paper / "plugins.py").read_text(encoding="utf-8").splitlines()) <= 150
+    assert f"({paper.name}/README.md)" in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=of)
+def test_links_lead_somewhere_and_commands_are_such(page: Path) -> None:
+    assert [target for target in links(page) if not leads_somewhere(page, target)] == []
+    for words in commands(page.read_text(encoding="utf-8")):
+        parse(words)
