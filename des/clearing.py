@@ -4,9 +4,9 @@ The prices, lengths and outcomes of jobs are certain from the awards on.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -26,8 +26,11 @@ from des.mechanism import (
     RoundView,
     clearing_of,
     deliveries_of,
+    learn,
+    record_of,
     settlement_of,
 )
+from des.money import Micro
 from des.observation import Offer
 from des.offer_checks import check_offer
 from des.round_state import Round
@@ -62,11 +65,17 @@ class Platform:
             raise ClearingError(str(error)) from error
 
     def state(self) -> dict[str, Any]:
-        """Return what the mechanism has noted of the rounds so far."""
-        return plugin_state(self.mechanism, "mechanism", ClearingError)
+        """Return what the mechanism has noted of the rounds so far, and what was counted for it."""
+        noted = plugin_state(self.mechanism, "mechanism", ClearingError)
+        if not self.mechanism.counts_deliveries:
+            return noted
+        return {"noted": noted, "record": None if self.mechanism.record is None else self.mechanism.record.tolist()}
 
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a ``state``. Errors as there."""
+        if self.mechanism.counts_deliveries:
+            state, record = state["noted"], state["record"]
+            self.mechanism.record = None if record is None else read_only(np.array(record, dtype=np.int64))
         self.mechanism.restore(state)
 
     def take(
@@ -128,15 +137,16 @@ class Platform:
         services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
         clients = np.concatenate([offer.clients for offer in offers])
         payments = np.concatenate([offer.payments for offer in offers])
-        places = services, clients
+        places, world = (services, clients), current.world
         # One number for each service, not a permutation: a service added at the end does not change the order.
         tie_order = partial(tie_order_of, self._ties, current.number, len(current.services))
         budgets = np.array([spec.budget for spec in current.services], dtype=np.int64)
-        arrays = services, clients, payments, current.world.bid[places], current.asks.least[places], budgets
+        arrays = services, clients, payments, world.bid[places], current.asks.least[places], budgets
         for array in arrays:
             array.setflags(write=False)  # cheaper than the views that a book takes of others
         # Not the round itself, which has the book: a circle would wait for the garbage collector.
-        view = partial(_round_view, current.number, current.rounds, current.world, current.services, current.before)
+        round_ = current.number, current.rounds, world, current.services, current.before, current.left
+        view = partial(_round_view, *round_, record_of(self.mechanism, world.bid))
         return Book(*arrays, current.conditions.cores, tie_order, view)
 
     def award(self, current: Round) -> None:
@@ -173,12 +183,12 @@ class Platform:
 
     def close(self, current: Round, accuracies: Sequence[float]) -> None:
         """Let the mechanism learn from a round that is over."""
-        if type(self.mechanism).close is not Mechanism.close and current.book and current.clearing:
+        if self.mechanism.learns and current.book and current.clearing:
             book, clearing = current.book, current.clearing
             deliveries = tuple(
                 _deliveries(current, book, clearing, m, accuracies[m]) for m, jobs in current.jobs.items() if any(jobs)
             )
-            self.mechanism.close(replace(book, deliveries=deliveries), clearing)
+            learn(self.mechanism, book, clearing, deliveries)
 
     def _clearing(self, current: Round, book: Book) -> Clearing:
         """Return how a round is cleared. Nobody serves an offer refused in an earlier step: its money is free."""
@@ -202,12 +212,18 @@ class Platform:
 
 
 def _round_view(
-    number: int, rounds: int, world: Qualities, services: Sequence[ServiceSpec], before: Sequence[float]
+    number: int,
+    rounds: int,
+    world: Qualities,
+    services: Sequence[ServiceSpec],
+    before: Sequence[float],
+    left: Sequence[Micro | None],
+    record: IntArray | None,
 ) -> RoundView:
     """Return what a mechanism sees of a round."""
-    target = np.array([spec.target_accuracy for spec in services])
-    seen = world.data_size, world.emd, world.seen
-    return RoundView(number, rounds, *seen, read_only(np.array(before)), read_only(target))
+    states = before, [spec.target_accuracy for spec in services], [inf if it is None else it for it in left]
+    accuracy, target, total_left = (read_only(np.array(it, dtype=np.float64)) for it in states)
+    return RoundView(number, rounds, world.data_size, world.emd, world.seen, accuracy, target, total_left, record)
 
 
 def _deliveries(current: Round, book: Book, clearing: Clearing, m: int, accuracy: float) -> Deliveries:

@@ -285,6 +285,7 @@ class Market:
             world,
             asks,
             tuple([round(state.accuracy, 6) if self.round else 0.0 for state in self.states]),
+            tuple([self.ledger.left(name) for name in self._names]),
             journal,
             offering=active,
         )

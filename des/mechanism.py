@@ -7,7 +7,7 @@ once a service has its updates (``settle``); and it may learn from what came of 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
 from typing import Any, ClassVar
@@ -16,7 +16,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, allocate
 from des.money import Micro, MicroArray, text
-from fl.arrays import BoolArray, FloatArray, IntArray, read_only
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import method
 from flmarket.core.plugins import Registry, built_in, subclass_problem
@@ -47,6 +47,10 @@ class RoundView:
         dqi: [M, C] what services see as DQI (eq. 6).
         accuracy: [M] each service's accuracy after the last round, six decimals as in the logs; 0 in the first one.
         target: [M] the accuracy at which it leaves.
+        total_left: [M] what is left of its budget for the whole run as the round begins, micro-units; infinity if it
+            has none.
+        record: [2, M, C] how often each service's offer to each client was taken in earlier rounds, and how often the
+            update then arrived; None unless the mechanism says ``counts_deliveries``.
     """
 
     number: int
@@ -56,6 +60,8 @@ class RoundView:
     dqi: FloatArray
     accuracy: FloatArray
     target: FloatArray
+    total_left: FloatArray
+    record: IntArray | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +161,12 @@ class Mechanism(ABC):
     below_bid: ClassVar[bool] = False
     """Whether ``settle`` may pay a client that has delivered less than its bid: ex-post pay, without eq. (5)."""
 
+    counts_deliveries: ClassVar[bool] = False
+    """Whether the market counts what clients deliver, from the first round that it clears: ``book.round.record``."""
+
+    record: IntArray | None = None
+    """The counts so far, which the market keeps; None before the first round is over."""
+
     by_client: ClassVar[bool] = False
     """Whether each client's clearing follows from the offers to it alone.
 
@@ -199,6 +211,11 @@ class Mechanism(ABC):
     def settles(self) -> bool:
         """Whether prices are set when updates are there, not before."""
         return type(self).settle is not Mechanism.settle
+
+    @property
+    def learns(self) -> bool:
+        """Whether a round that is over changes what the mechanism knows."""
+        return self.counts_deliveries or type(self).close is not Mechanism.close
 
     def close(self, book: Book, clearing: Clearing) -> None:  # noqa: B027 - most mechanisms learn nothing
         """Take note of what came of a round, for the next one: ``book.deliveries`` has it. Called once in each."""
@@ -389,6 +406,25 @@ def settlements_of(
             places = deliveries[-1].offers
             prices[places] = settlement_of(mechanism, book, clearing, deliveries[-1], round_)
     return prices, tuple(deliveries)
+
+
+def record_of(mechanism: Mechanism, like: AnyArray) -> IntArray | None:
+    """Return the ``record`` that a mechanism sees now, given any [M, C] array."""
+    if not mechanism.counts_deliveries:
+        return None
+    return read_only(np.zeros((2, *like.shape), dtype=np.int64)) if mechanism.record is None else mechanism.record
+
+
+def learn(mechanism: Mechanism, book: Book, clearing: Clearing, deliveries: tuple[Deliveries, ...]) -> None:
+    """Let a mechanism take note of a round that is over, and count for it what was delivered."""
+    mechanism.close(replace(book, deliveries=deliveries), clearing)
+    if mechanism.counts_deliveries:
+        record = np.array(book.round.record)
+        for its in deliveries:
+            places = its.service, book.clients[its.offers]
+            record[(0, *places)] += 1
+            record[(1, *places)] += its.delivered
+        mechanism.record = read_only(record)
 
 
 def _refusal(mechanism: Mechanism, name: str, round_: int, problem: str) -> ClearingError:

@@ -11,6 +11,7 @@ from des.clients.population import Qualities
 from des.clock import Microseconds
 from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
 from des.mechanism import Asks, Book, Clearing
+from des.money import Micro
 from des.offer_checks import CheckedOffer
 from des.reward import reward
 from des.schedule import Conditions
@@ -33,6 +34,7 @@ class Round:
     world: Qualities  # the clients' data and bids
     asks: Asks  # what services have to pay at least
     before: tuple[float, ...]  # each service's accuracy after the last round, six decimals; 0 in the first one
+    left: tuple[Micro | None, ...]  # what each service has not paid of its budget for the whole run; None: it has none
     journal: Journal  # what has happened so far
     offers: dict[int, CheckedOffer] = field(default_factory=dict)  # the offer of each service that takes part
     book: Book | None = None  # all offers, once cores are allocated

@@ -93,7 +93,7 @@ def check_mechanism(mechanism: type[Mechanism], **options: Any) -> None:
     who = f"mechanism {mechanism.__name__}"
     for seed in range(40):
         rng = stream(seed, "testing")
-        book = _book(rng, seed, keeps_budgets=mechanism.keeps_budgets)
+        book = _book(rng, seed, mechanism)
         with _contracts(f"{who}, a book of {len(book.clients)} offers"):
             once, again, other = (
                 _prices(mechanism(**options), it) for it in (book, book, _numbered(book, rng.permutation(_CLIENTS)))
@@ -296,17 +296,21 @@ def _rounds(setup: Setup, last: int | None = None) -> list[object]:
 _CLIENTS = 4  # in a book
 
 
-def _book(rng: np.random.Generator, seed: int, *, keeps_budgets: bool) -> Book:
+def _book(rng: np.random.Generator, seed: int, mechanism: type[Mechanism]) -> Book:
     """Return a book of few different amounts, so that ties are common; that of seed 0 is empty."""
     services = int(rng.integers(1, 4))
     m, c = np.divmod(rng.permutation(services * _CLIENTS)[: min(seed, int(rng.integers(1, 10)))], _CLIENTS)
     bids, more = rng.integers(0, 5, (2, len(m))) * MICRO // 2
     spent = np.bincount(m, bids + more, services).astype(np.int64)
-    budgets = rng.integers(0, 20, services) * MICRO if keeps_budgets else spent
+    budgets = rng.integers(0, 20, services) * MICRO if mechanism.keeps_budgets else spent
     ties = partial(tie_order_of, draw_key(seed, "ties"), 1, services)
     size, emd = rng.integers(1, 500, (services, _CLIENTS)), rng.uniform(0.0, 1.8, (services, _CLIENTS))
     accuracy, target = rng.uniform(0.0, 1.0, (2, services))
-    view = RoundView(1, 10, *map(read_only, (size, emd, emd / 2, accuracy, target)))
+    delivered, late = rng.integers(0, 9, (2, services, _CLIENTS))
+    record = read_only(np.array([delivered + late, delivered])) if mechanism.counts_deliveries else None
+    left = np.where(accuracy < target, budgets, np.inf)
+    view = RoundView(1, 10, *map(read_only, (size, emd, emd / 2, accuracy, target, left)))
+    view = replace(view, record=record)
     return Book(m, c, bids + more, bids, bids, budgets, int(rng.integers(1, 4)), ties, lambda: view)
 
 
@@ -314,7 +318,7 @@ def _numbered(book: Book, number: Any) -> Book:
     """Return a book whose clients have other numbers, and the same draws."""
     old, seen = np.argsort(number), book.round
     columns = {name: read_only(getattr(seen, name)[:, old]) for name in ("data_size", "emd", "dqi")}
-    view = replace(seen, **columns)
+    view = replace(seen, **columns, record=None if seen.record is None else read_only(seen.record[..., old]))
     return replace(
         book, clients=number[book.clients], tie_order=lambda clients: book.tie_order(old[clients]), view=lambda: view
     )

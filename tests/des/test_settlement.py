@@ -1,13 +1,17 @@
 """Pay after delivery: what a mechanism sees of a round, prices set once updates are there, and what it learns."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
 from des.allocation import allocate
+from des.clients.data_tables import Group, PopulationSpec
+from des.costs.linear import Linear
 from des.log_records import Kind, Outcome
+from des.market import Market
 from des.mechanism import Book, Clearing, ClearingError, Deliveries, Mechanism
 from des.timeline import Durations
 
@@ -90,6 +94,82 @@ def test_who_does_not_deliver_is_not_paid_whatever_the_mechanism_says(make_marke
     assert {it.outcome for it in report.offers} == {Outcome.DROPPED, Outcome.OUTBID}
     assert market.ledger.income == [0, 0, 0]
     assert [it.delivered.tolist() for it in mechanism.seen[1]] == [[False], [False, False]]
+
+
+def test_a_mechanism_sees_what_is_left_for_the_whole_run_as_the_round_began(
+    make_market, make_offer, plain_service
+) -> None:
+    """Alpha pays 2.1 + 0.4 / 2 = 2.3 of its 5; what it paid in a round shows in the next one."""
+    mechanism = ExPost(half_of_what_is_above_the_bid)
+    services = [replace(plain_service, name="alpha", total_budget=5_000_000), "beta"]
+    market = make_market(services, mechanism=mechanism)
+    for _ in range(2):
+        market.open_round()
+        market.close_round({"alpha": make_offer((0, 2.5)), "beta": make_offer()})
+    first, second = mechanism.seen[::2]
+    assert first.total_left.tolist() == [5_000_000, np.inf]
+    assert second.total_left.tolist() == [2_700_000, np.inf]
+    assert first.record is None
+
+
+class Counting(ExPost):
+    """Has deliveries counted."""
+
+    counts_deliveries = True
+
+
+def test_awards_and_deliveries_are_counted_by_service_and_client(make_market, make_offer) -> None:
+    """Client 1 trains for 0.25 s and delivers by the deadline; the others take 1.5 s and do not.
+
+    In each round alpha has client 1 and beta clients 0 and 2.
+    """
+    mechanism = Counting(half_of_what_is_above_the_bid)
+    slow = Group(count=1, data_sizes=(100,), emds=(0.4,), cost=Linear(per_sample=0.025, per_emd=1.0))
+    clients = PopulationSpec(cores=1, groups=(slow, replace(slow, speeds=(4.0,)), slow))
+    market = make_market(["alpha", "beta"], clients, mechanism=mechanism, timeline=LATE)
+    states = []
+    for _ in range(3):
+        market.open_round()
+        market.close_round({"alpha": make_offer((0, 3.0), (1, 4.1)), "beta": make_offer((0, 6.1), (2, 2.1))})
+        states.append(market.state()["mechanism"])
+    for number, view in enumerate(mechanism.seen[::2]):
+        awarded, delivered = view.record
+        assert awarded.tolist() == [[0, number, 0], [number, 0, number]]
+        assert delivered.tolist() == [[0, number, 0], [0, 0, 0]]
+        assert not view.record.flags.writeable
+    assert states[-1] == {"noted": {}, "record": [[[0, 3, 0], [3, 0, 3]], [[0, 3, 0], [0, 0, 0]]]}
+
+
+def test_a_resumed_market_counts_on_and_one_that_has_not_begun_has_counted_nothing(make_market, make_offer) -> None:
+    def market() -> Market:
+        return make_market(["alpha"], mechanism=Counting(half_of_what_is_above_the_bid))
+
+    first, second = market(), market()
+    second.restore(first.state())
+    first.open_round()
+    first.close_round({"alpha": make_offer((0, 2.5))})
+    assert second.mechanism.record is None
+    second.restore(first.state())
+    second.open_round()
+    second.close_round({"alpha": make_offer((0, 2.5), (2, 2.5))})
+    assert second.mechanism.record.tolist() == [[[2, 0, 1]], [[2, 0, 1]]]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_counts_are_those_of_the_logs_whatever_is_offered(make_market, make_offer, seed) -> None:
+    rng = np.random.default_rng(seed)
+    mechanism = Counting(half_of_what_is_above_the_bid)
+    market = make_market(["alpha", "beta"], mechanism=mechanism, departure_rate=0.5, cores=2, rounds=6)
+    counts = np.zeros((2, 2, 3), dtype=np.int64)
+    for _ in range(6):
+        market.open_round()
+        some = {name: rng.permutation(3)[: rng.integers(4)].tolist() for name in ("alpha", "beta")}
+        report = market.close_round({name: make_offer(*((c, 2.5) for c in who)) for name, who in some.items()})
+        assert mechanism.seen[-2].record.tolist() == counts.tolist()
+        for row in report.offers:
+            place = int(row.service == "beta"), row.client
+            counts[(0, *place)] += row.outcome is not Outcome.OUTBID
+            counts[(1, *place)] += row.outcome is Outcome.SERVED
 
 
 @pytest.mark.parametrize(

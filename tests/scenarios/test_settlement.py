@@ -3,6 +3,7 @@
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from des.mechanism import MECHANISMS
@@ -10,9 +11,13 @@ from flmarket.analysis.verification.offer_rules import keeps_bids
 from flmarket.analysis.verification.verify import verify
 from flmarket.benchmark.certify.certificate import AttackPlan, certify
 from flmarket.testing import check_mechanism
+from learning.play_round import play
+from scenarios.build import Shelf, build
 from scenarios.loader import load
 from scenarios.plugin_files import load_plugin
-from support.runs import change, played, table
+from scenarios.running import checkpoint
+from scenarios.running.runner import execute
+from support.runs import RESULTS, change, interrupt, planned, played, table
 
 PAGE = Path(__file__).parents[2] / "docs/extending/mechanism.md"
 CHANGES = ["training.backend=surrogate", "rounds=4", "market.mechanism=on-delivery", "clients.departure_rate=0.3"]
@@ -20,9 +25,11 @@ CHANGES = ["training.backend=surrogate", "rounds=4", "market.mechanism=on-delive
 
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
-    [text] = re.findall(r"```python\n# on_delivery.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-    (tmp_path / "on_delivery.py").write_text(text)
-    load_plugin(tmp_path / "on_delivery.py")
+    """Return a folder with the page's mechanisms, loaded."""
+    for name in ("on_delivery", "on_record", "reputation"):
+        [text] = re.findall(rf"```python\n# {name}.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+        (tmp_path / f"{name}.py").write_text(text)
+        load_plugin(tmp_path / f"{name}.py")
     return tmp_path
 
 
@@ -35,6 +42,54 @@ def test_pay_after_delivery_is_verified_and_a_false_payment_is_found(plugin: Pat
     generous = next(row for row in paid if row["paid"] == row["bid"] != row["payment"])
     change(run.path, "offers", {"paid": generous["payment"]}, lambda row: row == generous)
     assert any("the mechanism gives it" in problem for problem in verify(run).problems)
+
+
+SOME_LEAVE = [
+    *("training.backend=surrogate", "rounds=40", "clients.count=8", "services.*.policy=worth"),
+    "clients.groups=[{name='leavers', count=4, departure_rate=0.5}]",
+]
+
+
+@pytest.mark.parametrize("mechanism", ["on-record", "reputation"])
+def test_what_is_paid_by_earlier_deliveries_is_verified_and_resumed_to_the_same_bytes_and_a_false_payment_is_found(
+    plugin: Path, monkeypatch: pytest.MonkeyPatch, mechanism: str
+) -> None:
+    monkeypatch.setattr(checkpoint, "INTERVAL", 0.0)
+    scenario = load("quickstart", [*SOME_LEAVE, "rounds=8", f"market.mechanism={mechanism}"])
+    whole, killed = played(scenario, plugin / "whole"), planned(scenario, plugin / "killed")
+    interrupt(killed, Shelf(), after=5)
+    execute(killed, Shelf(), workers=0)
+    for name in RESULTS:
+        assert (killed.directory.path / name).read_bytes() == (whole.path / name).read_bytes()
+    assert verify(whole).problems == []
+    later = [row for row in table(whole.path, "offers") if int(row["round"]) > 3 and row["outcome"] == "served"]
+    between = next(row for row in later if float(row["bid"]) < float(row["paid"]) < float(row["payment"]))
+    change(whole.path, "offers", {"paid": between["payment"]}, lambda row: row == between)
+    assert any("the mechanism gives it" in problem for problem in verify(whole).problems)
+
+
+def test_deliveries_are_counted_from_the_round_in_which_the_mechanism_takes_over(plugin: Path) -> None:
+    begins = "interventions=[{round=4, key='market.mechanism', value='on-record'}]"
+    run = played(load("quickstart", [*SOME_LEAVE, "rounds=8", begins]), plugin / "runs")
+    served = [row for row in table(run.path, "offers") if row["outcome"] == "served"]
+    assert all(row["paid"] == row["payment"] for row in served if row["round"] in "1234")
+    assert any(row["paid"] != row["payment"] for row in served if row["round"] > "4")
+    assert verify(run).problems == []
+
+
+def test_clients_that_leave_end_with_a_lower_reputation_than_those_that_deliver(plugin: Path) -> None:
+    """Each of the first four leaves half of the rounds in which it is awarded something."""
+    for seed in range(3):
+        setup = build(load("paper", [*SOME_LEAVE, "market.mechanism=reputation"]), seed, Shelf())
+        play(setup.market, setup.policies)
+        ends = setup.market.mechanism.of(np.arange(8))
+        assert ends[:4].max() < ends[4:].min() - 0.1
+        assert ends[:4].mean() < ends[4:].mean() - 0.3
+
+
+@pytest.mark.parametrize("mechanism", ["on-delivery", "on-record", "reputation"])
+def test_the_mechanisms_of_the_page_keep_their_contracts(plugin: Path, mechanism: str) -> None:
+    check_mechanism(MECHANISMS.load(mechanism))
 
 
 CHEAP = '''

@@ -5,7 +5,6 @@ mechanism does what its page says is for its own tests and for ``flmarket certif
 """
 
 from collections.abc import Iterator
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -24,9 +23,12 @@ from des.mechanism import (
     RoundView,
     asks_of,
     clearing_of,
+    learn,
+    record_of,
     settlements_of,
 )
 from des.money import text as money
+from des.money import to_micro
 from fl.arrays import AnyArray, BoolArray, IntArray, read_only
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
@@ -166,7 +168,7 @@ def _created(rules: Market) -> Mechanism | None:
 
 def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Qualities) -> Iterator[Finding]:
     offers = logs.rows["offers"].where(logs.span_of(number))
-    book = _book(logs, number, asks, offers, world)
+    book = _book(logs, mechanism, number, asks, offers, world)
     if asks.willing is not None:
         unwilling = ~asks.willing[book.services, book.clients]
         yield from offers.wrong(unwilling, "the client does not serve at the price asked for")
@@ -178,7 +180,7 @@ def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, worl
     won, served = cleared.core != NO_CORE, offers["outcome"] == Outcome.SERVED
     before, after = logs.accuracies_after(number - 1), logs.accuracies_after(number)
     prices, deliveries = settlements_of(mechanism, book, cleared, served, before, after, number)
-    mechanism.close(replace(book, deliveries=deliveries), cleared)
+    learn(mechanism, book, cleared, deliveries)
     wanted = {
         "core": np.where(won, cleared.core, np.nan),
         "paid": np.where(served & won, prices, offers["paid"]),
@@ -219,7 +221,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Q
                 yield Finding(f"round {number}: step {step}: {what}")
                 return
         so_far = np.array([at for name in logs.places for at in offered[name]], dtype=np.int64)
-        book = _book(logs, number, asks, offers.where(so_far), world)
+        book = _book(logs, mechanism, number, asks, offers.where(so_far), world)
         refused = so_far[clearing_of(mechanism, book, number).core == NO_CORE]
         now_lost: dict[str, set[int]] = {name: set() for name in logs.places}
         for at in refused.tolist():
@@ -230,14 +232,18 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Q
         yield Finding(f"round {number}: step {step + 1}: {', '.join(asked)} may offer, but none does")
 
 
-def _book(logs: Logs, number: int, asks: Asks, offers: Rows, world: Qualities) -> Book:
+def _book(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, offers: Rows, world: Qualities) -> Book:
     services, clients, now = offers["m"], offers["client"], logs.conditions(number)
     budgets, least = np.array([now.budgets[name] for name in logs.places]), asks.least[services, clients]
     columns = services, clients, offers["payment"], offers["bid"], least, budgets
-    return Book(*columns, now.cores, partial(logs.tie_order, number), partial(_view, logs, number, world))
+    view = partial(_view, logs, number, world, record_of(mechanism, world.bid))
+    return Book(*columns, now.cores, partial(logs.tie_order, number), view)
 
 
-def _view(logs: Logs, number: int, world: Qualities) -> RoundView:
-    targets = np.array([service.target_accuracy for service in logs.scenario.services])
-    seen, before = (world.data_size, world.emd, world.seen), logs.accuracies_after(number - 1)
-    return RoundView(number, logs.scenario.rounds, *seen, read_only(before), read_only(targets))
+def _view(logs: Logs, number: int, world: Qualities, record: IntArray | None) -> RoundView:
+    services, count = logs.scenario.services, len(logs.places)
+    targets = np.array([it.target_accuracy for it in services])
+    totals = [np.inf if it.total_budget is None else to_micro(it.total_budget) for it in services]
+    left = totals - logs.all_rounds["spent"].reshape(-1, count)[: number - 1].sum(axis=0)
+    seen = world.data_size, world.emd, world.seen, read_only(logs.accuracies_after(number - 1))
+    return RoundView(number, logs.scenario.rounds, *seen, read_only(targets), read_only(left), record)

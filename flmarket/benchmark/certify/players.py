@@ -18,7 +18,7 @@ from des.clients.population import Population
 from des.clock import Clock
 from des.costs.linear import Linear
 from des.ledger import Ledger
-from des.mechanism import Mechanism, asks_of, clearing_of, settlements_of
+from des.mechanism import Mechanism, asks_of, clearing_of, learn, settlements_of
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from des.round_state import Round
@@ -118,8 +118,8 @@ class Bench:
         for name, budget in self._conditions.budgets.items():
             ledger.grant(name, budget)
         active, journal = tuple(range(len(names))), Journal(Clock(), round_)
-        before = (0.0,) * len(self._specs)
-        market = (self._rounds, 0, self._specs, active, self._conditions, world, asks, before, journal)
+        before, nobody = (0.0,) * len(self._specs), (None,) * len(self._specs)
+        market = (self._rounds, 0, self._specs, active, self._conditions, world, asks, before, nobody, journal)
         current = Round(round_, *market, offering=active)
         while current.offering:
             left = {m: ledger.accounts[names[m]].free for m in current.offering}
@@ -149,7 +149,7 @@ class Bench:
         after = before + self.market.seed % 2
         prices, deliveries = settlements_of(mechanism, book, clearing, won, before, after, current.number)
         if self._rounds > 1:
-            mechanism.close(replace(book, deliveries=deliveries), clearing)
+            learn(mechanism, book, clearing, deliveries)
         self.plays += 1
         shape = self.market.values.shape
         offered = np.full(shape, -1)
