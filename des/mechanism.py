@@ -17,7 +17,7 @@ import numpy as np
 from des.allocation import NO_CORE, allocate
 from des.money import Micro, MicroArray, text
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, read_only
-from flmarket.core.errors import RunError
+from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import method
 from flmarket.core.plugins import Registry, built_in, subclass_problem
 
@@ -458,6 +458,15 @@ MECHANISMS: Registry[type[Mechanism]] = Registry(
     "mechanism", "flmarket.mechanisms", built_in("des.mechanisms"), partial(subclass_problem, base=Mechanism)
 )
 """All mechanisms, by name."""
+
+
+def known(name: str) -> type[Mechanism] | None:
+    """Return the mechanism of a name; None if it is a plug-in's that is not here."""
+    try:
+        return MECHANISMS.load(name)
+    except InputError:
+        return None
+
 
 mechanism = MECHANISMS.decorator
 """Return a class decorator that registers a subclass of ``Mechanism``: ``@mechanism("second-price")``."""

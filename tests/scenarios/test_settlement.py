@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 
 from des.mechanism import MECHANISMS
+from des.money import text, to_micro
+from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.offer_rules import keeps_bids
 from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.what_if.explain import Explanation
 from flmarket.benchmark.certify.certificate import AttackPlan, certify
 from flmarket.testing import check_mechanism
 from learning.play_round import play
@@ -27,8 +30,8 @@ CHANGES = ["training.backend=surrogate", "rounds=4", "market.mechanism=on-delive
 def plugin(tmp_path: Path) -> Path:
     """Return a folder with the page's mechanisms, loaded."""
     for name in ("on_delivery", "on_record", "reputation"):
-        [text] = re.findall(rf"```python\n# {name}.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
-        (tmp_path / f"{name}.py").write_text(text)
+        [code] = re.findall(rf"```python\n# {name}.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
+        (tmp_path / f"{name}.py").write_text(code)
         load_plugin(tmp_path / f"{name}.py")
     return tmp_path
 
@@ -90,6 +93,19 @@ def test_clients_that_leave_end_with_a_lower_reputation_than_those_that_deliver(
 @pytest.mark.parametrize("mechanism", ["on-delivery", "on-record", "reputation"])
 def test_the_mechanisms_of_the_page_keep_their_contracts(plugin: Path, mechanism: str) -> None:
     check_mechanism(MECHANISMS.load(mechanism))
+
+
+def test_explain_says_that_prices_were_set_after_delivery_and_what_had_been_offered(plugin: Path) -> None:
+    said = "The mechanism set prices after delivery; the payments offered to those who served were "
+    for mechanism, after in (("on-delivery", True), ("on-record", False)):
+        run = played(load("quickstart", [*CHANGES, f"market.mechanism={mechanism}"]), plugin / "runs")
+        logs = Logs.read(run)
+        served = [row for row in table(run.path, "offers") if (row["round"], row["outcome"]) == ("2", "served")]
+        for service in {row["service"] for row in served}:
+            offered = sum(to_micro(float(row["payment"])) for row in served if row["service"] == service)
+            sentences = list(Explanation(logs, 2, service).sentences())
+            assert (f"{said}{text(offered)}." in sentences) == after
+            assert any(sentence.startswith(said) for sentence in sentences) == after
 
 
 CHEAP = '''

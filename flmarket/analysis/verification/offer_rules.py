@@ -23,6 +23,7 @@ from des.mechanism import (
     RoundView,
     asks_of,
     clearing_of,
+    known,
     learn,
     record_of,
     settlements_of,
@@ -149,10 +150,8 @@ def not_cleared(scenario: Scenario) -> list[str]:
 
 def keeps_bids(mechanism: str) -> bool:
     """Return whether a mechanism is known to pay who delivered at least the bid."""
-    try:
-        return not MECHANISMS.load(mechanism).below_bid
-    except InputError:
-        return False
+    kind = known(mechanism)
+    return kind is not None and not kind.below_bid
 
 
 def _created(rules: Market) -> Mechanism | None:

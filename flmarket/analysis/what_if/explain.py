@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 
 from des.log_records import Outcome
+from des.mechanism import Mechanism, known
 from des.money import MICRO, Micro
 from des.money import text as money
 from des.observation import Status
@@ -60,6 +61,10 @@ class Explanation:
         for row in self._own.itertuples():
             if row.outcome != Outcome.SERVED:
                 yield f"Client {row.client}: {self.why(row)}."
+        mechanism = known(self._now.scenario.market.mechanism)
+        if len(got) and mechanism is not None and mechanism.settle is not Mechanism.settle:
+            offered = money(round(got["payment"].sum()))
+            yield f"The mechanism set prices after delivery; the payments offered to those who served were {offered}."
         yield from looked_at(self._logs, self._number, self._service, self._world)
         if not self._now.paper:
             cleared = f"this run is cleared by {self._now.scenario.market.mechanism}"
