@@ -459,7 +459,7 @@ class Logs:
         lies, clients = self.behaviour is None or self.behaviour.misreports, self.scenario.clients
         columns = [offers[name].tolist() for name in ("service", "client", "data_size", "emd")]
         fresh = not clients.lasting.persistence and clients.label_mix.dirichlet is None and not self.scenario.data.given
-        if not lies and fresh:
+        if not lies and fresh and not any(group.conduct for group in clients.groups):
             return [TrainingJob(*values) for values in zip(*columns, strict=True)]
         held, jobs = self.population.held(number), []
         for name in dict.fromkeys(columns[0]):

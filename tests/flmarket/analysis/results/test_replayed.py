@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import flmarket
 from fl.arithmetic.streams import stream
 from flmarket import InputError
-from flmarket.analysis.results.replayed import COLUMNS, gtg_shapley, shapley
+from flmarket.analysis.results.replayed import gtg_shapley, shapley
 from learning.statistics.measure import ALL_MEASURES, MARKET, MeasureError
 from scenarios.loader import parse
 from support.scenarios import TWO_SERVICES
@@ -94,7 +94,8 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_contributions_of_a_round_add_up_to_what_the_accuracy_rose(run: Path) -> None:
     found, results = flmarket.contributions(run), flmarket.read(run)
-    assert tuple(found.columns) == COLUMNS
+    columns = ["service", "round", "client", "paid", "leave_one_out", "shapley", "error", "permutations"]
+    assert [*found.columns] == columns
     accuracy = results.rounds.pivot_table(index="round", columns="service", values="accuracy")
     for (service, number), rows in found.groupby(["service", "round"]):
         if number > 1:
@@ -122,6 +123,16 @@ def test_rounds_of_many_clients_are_sampled_and_say_how_often(tmp_path: Path) ->
     assert (sampled["permutations"] >= 30).all()
     assert (sampled["error"] > 0).all()
     assert found.equals(flmarket.contributions(path, service="alpha", permutations=30, tolerance=0.0))
+
+
+def test_who_poisoned_a_model_has_a_negative_value(one_service: str, tmp_path: Path) -> None:
+    changes = {"clients.groups": [{"name": "poison", "count": 2, "update_scale": -3}], "services.alpha.budget": 100}
+    changes |= {"rounds": 1, "training.model": "logistic", "training.local_epochs": 5, "clients.data_size": [80]}
+    [path] = flmarket.run(parse(one_service, "one", changes), "lcfa", out=tmp_path, progress=False).paths
+    values = flmarket.contributions(path).groupby("client")["shapley"].sum()
+    poisoned, honest = values[values.index < 2], values[values.index >= 2]
+    assert len(poisoned)
+    assert poisoned.max() < 0 < honest.min()
 
 
 def test_contributions_name_what_cannot_be_replayed(run: Path, tmp_path: Path) -> None:
