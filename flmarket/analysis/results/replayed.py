@@ -1,8 +1,4 @@
-"""What takes a replay of a run: what each client contributed to a service's accuracy, and whom clients envy.
-
-Only the replay knows more than the logs: the model that a coalition of clients would have made of the same updates
-(``Federation.trial``), and what work would have cost clients that did not do it (``Logs.worlds``).
-"""
+"""What takes a replay of a run: models that other coalitions of clients would have made, and costs of work not done."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -34,8 +30,6 @@ EXACT = 10  # clients of a service in a round up to which the accuracy of every 
 
 Utility = Callable[[Sequence[int]], float]  # returns what a coalition is worth, given its members in their order
 
-COLUMNS = ("service", "round", "client", "paid", "leave_one_out", "shapley", "error", "permutations")
-
 
 def contributions(
     run: "str | PathLike[str]",
@@ -47,29 +41,25 @@ def contributions(
 ) -> pd.DataFrame:
     """Return what each client that served added to its service's accuracy in each round, and what it was paid.
 
-    The run is replayed: its models are trained again, or its learning curves followed. A coalition of a round's clients
-    is worth the accuracy, on the images that the market acts on, of the model that is made of their updates alone;
-    nobody is worth the model before the round. ``leave_one_out`` is what the accuracy of all loses without the client.
-    ``shapley`` is its Shapley value: up to 10 clients the exact one, over all coalitions; above, GTG-Shapley (Liu et
-    al., ACM TIST 13(4), 2022), a mean over random permutations in which each client comes first equally often.
-    ``error`` is that mean's standard error and ``permutations`` their number; 0 where it is exact.
+    The run is replayed. A coalition of a round's clients is worth the accuracy, on the images that the market acts on,
+    of the model that is made of their updates alone; nobody is worth the model before the round. ``leave_one_out`` is
+    what all lose without the client. ``shapley`` is its Shapley value: up to 10 clients over all coalitions; above,
+    GTG-Shapley (Liu et al., ACM TIST 13(4), 2022), with its standard ``error`` and the number of ``permutations``.
 
     Args:
         run: the directory of a complete run.
         service: one service; all of them if not given.
         rounds: the first so many rounds; all of them if not given.
-        permutations: how many are drawn in each round, at least, rounded up to a multiple of the clients; 0 leaves
-            Shapley values out.
-        tolerance: differences of accuracy up to this count as none above 10 clients: the rest of a permutation adds
-            nothing once it is as near to the accuracy of all, and nobody does in a round that changed no more.
+        permutations: how many are drawn in each round, at least; 0 leaves Shapley values out.
+        tolerance: differences of accuracy that end a permutation, or leave a round out, above 10 clients.
 
     Raises:
-        InputError: the run is not complete, a model or data set of it is not here, or replaying it gives another
-            accuracy than the log has, as on another kind of processor.
+        InputError: the run is not complete, or replaying it gives another accuracy than the log has.
     """
     logs = Logs.read_whole(RunDirectory(expanded(run)))
     if service is not None and service not in logs.places:
         raise InputError(unknown("service", service, logs.places))
+    columns = ("service", "round", "client", "paid", "leave_one_out", "shapley", "error", "permutations")
     found: list[tuple[Any, ...]] = []
     for name in logs.places if service is None else [service]:
         for number, served, utility in _replayed(logs, name, rounds):
@@ -86,7 +76,7 @@ def contributions(
                 values, error = gtg_shapley(utility, count, rng, drawn // count, tolerance)
             rows = zip(served["client"], served["paid"] / MICRO, last_ones, values, error, strict=True)
             found += [(name, number, *row, drawn) for row in rows]
-    return pd.DataFrame(found, columns=COLUMNS)
+    return pd.DataFrame(found, columns=columns)
 
 
 def shapley(utility: Utility, count: int) -> FloatArray:
@@ -207,18 +197,17 @@ def _replaying(
     return Measure(name, meaning, better, of_run, **more)
 
 
-SHAPLEY_CORRELATION = _replaying(
-    "Shapley correlation",
-    "correlation over the clients that served of what they were paid in the whole run with the sum of their Shapley "
-    "values, by which they raised the service's accuracy; of the market: mean of the services'",
-    1, partial(_pay_correlation, value="shapley", permutations=200), digits=3, limits=(-1.0, 1.0),
-)  # fmt: skip
-
-LEAVE_ONE_OUT_CORRELATION = _replaying(
-    "leave-one-out correlation",
-    "correlation over the clients that served of what they were paid in the whole run with the accuracy that their "
-    "service would have lost without them, summed over the rounds; of the market: mean of the services'",
-    1, partial(_pay_correlation, value="leave_one_out", permutations=0), digits=3, limits=(-1.0, 1.0),
+SHAPLEY_CORRELATION, LEAVE_ONE_OUT_CORRELATION = (
+    _replaying(
+        f"{name} correlation",
+        "correlation over the clients that served of what they were paid in the whole run with the sum over the rounds "
+        f"of {what}; of the market: mean of the services'",
+        1, partial(_pay_correlation, value=column, permutations=drawn), digits=3, limits=(-1.0, 1.0),
+    )
+    for name, column, drawn, what in (
+        ("Shapley", "shapley", 200, "their Shapley values, by which they raised the service's accuracy"),
+        ("leave-one-out", "leave_one_out", 0, "the accuracy that their service would have lost without them"),
+    )
 )  # fmt: skip
 
 ENVY = _replaying(
