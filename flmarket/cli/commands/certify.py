@@ -6,14 +6,17 @@ from typing import Annotated
 import typer
 
 from des.mechanism import MECHANISMS
+from flmarket.analysis.figures.drawing import save
 from flmarket.benchmark.certify.certificate import AttackPlan
 from flmarket.benchmark.certify.certificate import certify as certificate_of
+from flmarket.benchmark.certify.certificate_figures import certificate_figures
 from flmarket.benchmark.certify.players import SIDES
 from flmarket.benchmark.certify.sampling import Sizes
 from flmarket.benchmark.certify.witness import write_witness
-from flmarket.cli.arguments import Plugins, Quiet, load_plugins, mechanism_names, parse_options
-from flmarket.cli.console import result
+from flmarket.cli.arguments import Figures, Plugins, Quiet, load_plugins, mechanism_names, parse_options
+from flmarket.cli.console import note, result
 from flmarket.core.rich_console import show
+from flmarket.core.text import counted
 from scenarios.logs.directory import require_folder_place
 
 
@@ -47,6 +50,7 @@ def certify(
     out: Annotated[Path, typer.Option(help="Folder for the scenario files of the markets that show a gain.")] = Path(
         "certificates"
     ),
+    figures: Figures = None,
     plugin: Plugins = None,
     _: Quiet = False,
 ) -> None:
@@ -61,9 +65,15 @@ def certify(
     plan = AttackPlan(mechanism, parse_options(option or []), shape, markets, tries, seed, rounds)
     MECHANISMS.create(mechanism, **plan.options)  # it may be unknown, or take no such options
     require_folder_place(out)
+    if figures is not None:
+        require_folder_place(figures)
     certificate = certificate_of(plan)
     lines = [write_witness(plan, gain, out, plugin or []) for side in SIDES for gain in certificate.gaining(side)[:1]]
     result(certificate.title())
     show(["property", "verdict", "what was found"], certificate.rows())
     for line in lines:
         result(line)
+    if figures is not None:
+        written = save(certificate_figures(certificate), figures)
+        names = ", ".join(dict.fromkeys(path.stem for path in written))
+        note(f"{figures}: {counted(len(written), 'file')} written: {names}")

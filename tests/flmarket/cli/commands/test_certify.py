@@ -56,3 +56,15 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     done = flmarket("certify", "pay-as-offered", *small, "--out", "file/certificates", cwd=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "file/certificates: cannot be made: Not a directory\n"
+
+
+def test_figures_are_written_into_the_folder_that_is_named(tmp_path: Path) -> None:
+    small = ["--markets", "1", "--services", "2", "--clients", "2", "--tries", "5"]
+    done = flmarket("certify", "pay-as-offered", *small, "--figures", "drawn", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "drawn: 9 files written: pay-as-offered-utility, pay-as-offered-rationality, " in done.stderr
+    assert len(list((tmp_path / "drawn").iterdir())) == 9
+    (tmp_path / "file").write_text("")
+    wrong = flmarket("certify", "pay-as-offered", *small, "--figures", "file/drawn", cwd=tmp_path)
+    assert wrong.returncode == 2
+    assert wrong.stderr == "file/drawn: cannot be made: Not a directory\n"
