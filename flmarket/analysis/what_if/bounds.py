@@ -22,7 +22,7 @@ from flmarket.analysis.results.measures import averaged, of_market, run_measure
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.joint_bound import Bound, joint_bound
-from flmarket.analysis.what_if.possible import MOST_CLIENTS, best_set, prices_in, worth
+from flmarket.analysis.what_if.possible import MOST_CLIENTS, best_set, prices_in, reported_data, worth
 from flmarket.analysis.what_if.union_bound import ReportedData, best_union
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import tracked
@@ -148,8 +148,7 @@ class _OfUnions:
         return Bound(value, exact=bool(takers.max() <= self.logs.conditions(number).cores))
 
     def _data(self, world: Qualities, m: int) -> ReportedData:
-        parameters = self.logs.dqi_parameters(self.logs.scenario.services[m].dataset)
-        return ReportedData(world.data_size[m], world.emd[m], parameters)
+        return reported_data(self.logs, world, m)
 
     def _chosen(self, number: int, world: Qualities, m: int, prices: MicroArray, budget: int) -> IntArray:
         there = np.ones(len(prices), dtype=np.bool_) if world.serves is None else world.serves[m].copy()

@@ -17,7 +17,7 @@ from des.observation import Status
 from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.agent_view import looked_at
-from flmarket.analysis.what_if.possible import Possible, best_set, under_changes, worth
+from flmarket.analysis.what_if.possible import Possible, best_set, reported_data, under_changes, worth
 from flmarket.analysis.what_if.reasons import holders, not_served
 from flmarket.core.errors import InputError
 from flmarket.core.names import unknown
@@ -44,19 +44,23 @@ class Explanation:
         self._holders = holders(lines_of(self._offers))
         self._now = logs.conditions(number)
         self._budget: Micro = self._now.budgets[service]
+        together = self._now.scenario.services[self._m].policy_options.get("together")
+        self._union = reported_data(logs, self._world, self._m) if together == "union" else None
 
     def possible(self, **changes: Any) -> Possible:
         """Return the best set that the service could have had; changes as in ``best_set``."""
-        return best_set(self._logs, self._number, self._world, self._service, **changes)
+        return best_set(self._logs, self._number, self._world, self._service, union=self._union, **changes)
 
     def sentences(self) -> Iterator[str]:
         got = self._own[self._own["outcome"] == Outcome.SERVED]
-        quality = worth(got["dqi"])
+        dqi, their, quality = "DQI", "the sum of their DQI", worth(got["dqi"])
+        if self._union is not None:
+            dqi, their = "union DQI", "the DQI of all their images"
+            quality = self._union.worth(got["client"].to_numpy())
         by = f"{len(got)} of them ({', '.join(map(str, got['client']))})" if len(got) else "0"
         yield (
             f"Round {self._number}, {self._service}: wanted {counted(len(self._own), 'client')}, was served by "
-            f"{by}, paid {money(round(got['paid'].sum()))} of {money(self._budget)}; the sum of their DQI is "
-            f"{quality:.4f}."
+            f"{by}, paid {money(round(got['paid'].sum()))} of {money(self._budget)}; {their} is {quality:.4f}."
         )
         for row in self._own.itertuples():
             if row.outcome != Outcome.SERVED:
@@ -70,16 +74,20 @@ class Explanation:
             cleared = f"this run is cleared by {self._now.scenario.market.mechanism}"
             yield f"What could have been had is worked out for pay-as-offered only; {cleared}."
             return
-        best = self.possible()
+        try:
+            best = self.possible()
+        except InputError as error:
+            yield f"What could have been had is not worked out: {error}."
+            return
         clients = ", ".join(map(str, best.clients.tolist())) or "none"
         yield (
-            f"The best in DQI within its budget, the rivals' offers being what they were: clients {clients} for "
-            f"{money(best.cost)}, DQI {best.quality:.4f} ({best.quality - quality:+.4f})."
+            f"The best in {dqi} within its budget, the rivals' offers being what they were: clients {clients} for "
+            f"{money(best.cost)}, {dqi} {best.quality:.4f} ({best.quality - quality:+.4f})."
         )
         rivals = [name for name in self._offers["service"].unique() if name != self._service]
         changed = under_changes(self.possible, rivals)
         for what, other in changed.items():
-            yield f"{what}: DQI {other.quality:.4f} at best ({other.quality - best.quality:+.4f})."
+            yield f"{what}: {dqi} {other.quality:.4f} at best ({other.quality - best.quality:+.4f})."
         if not any(what.startswith("Without ") for what in changed):
             yield "No rival's absence would have bought anything."
 

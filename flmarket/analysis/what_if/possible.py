@@ -16,6 +16,7 @@ import numpy as np
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from fl.arrays import BoolArray, FloatArray, IntArray
+from flmarket.analysis.what_if.union_bound import ReportedData, best_union
 from learning.client_selection.knapsack import knapsack
 from learning.policies.oracle import critical_prices
 
@@ -35,7 +36,7 @@ class Possible:
 
     clients: IntArray  # [k] the set
     prices: MicroArray  # [C] what wins each client for sure, micro-units
-    quality: float  # the sum of the set's DQI
+    quality: float  # the sum of the set's DQI, or the DQI of all its images
 
     @property
     def cost(self) -> Micro:
@@ -107,18 +108,32 @@ def best_set(
     budget: Micro = 0,  # how much more money than it had, micro-units
     cores: int = 0,  # how many more cores than each client had
     without: str | None = None,  # a rival that makes no offers
+    union: ReportedData | None = None,  # the data whose images together make a set's worth; None: the sum of its DQI
 ) -> Possible:
-    """Return the best set that a service could have had in a round, its rivals' offers being what they were."""
+    """Return the best set that a service could have had in a round, its rivals' offers being what they were.
+
+    Raises:
+        InputError: there are too many unions.
+    """
     now, m = logs.conditions(number), logs.places[service]
-    return possible(
-        world.bid[m],
-        world.dqi[m],
-        _offers_by(logs.rows["offers"].where(logs.span_of(number)), service, without),
-        cores=now.cores + cores,
-        budget=now.budgets[service] + budget,
-        offline=now.offline,
-        serves=None if world.serves is None else world.serves[m],
-    )
+    rivals = _offers_by(logs.rows["offers"].where(logs.span_of(number)), service, without)
+    serves = None if world.serves is None else world.serves[m]
+    cores, budget = now.cores + cores, now.budgets[service] + budget
+    if union is None:
+        return possible(
+            world.bid[m], world.dqi[m], rivals, cores=cores, budget=budget, offline=now.offline, serves=serves
+        )
+    there = np.ones(len(union.size), dtype=np.bool_) if serves is None else serves.copy()
+    there[list(now.offline)] = False
+    prices = prices_of(world.bid[m], rivals, cores)
+    chosen = best_union(union, prices, budget, np.flatnonzero(there))
+    return Possible(chosen, prices, union.worth(chosen))
+
+
+def reported_data(logs: "Logs", world: "Qualities", m: int) -> ReportedData:
+    """Return the data that clients report to a service in a round."""
+    parameters = logs.dqi_parameters(logs.scenario.services[m].dataset)
+    return ReportedData(world.data_size[m], world.emd[m], parameters)
 
 
 def prices_in(

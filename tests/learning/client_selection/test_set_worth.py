@@ -152,3 +152,13 @@ def test_values_of_clients_one_by_one_are_no_values_of_a_union(context) -> None:
 
 def test_sums_of_sets_are_valued_at_once() -> None:
     assert union_worth([0, 400, 1600], [0, 0, 0], EASY) == pytest.approx([0, 0.4, 0.45])
+
+
+def test_a_client_that_asks_less_comes_first_and_is_offered_more(observe) -> None:
+    """So what a client is worth moves with its bid, unlike its own DQI, and the truth need not be its best bid."""
+    alike = Privileged(np.array([400, 400]), np.array([0.4, 0.4]))
+    late, early = (
+        by_client(offer_to_union(replace(observe(bids, budget=200), privileged=alike), JIAO, 100.0))
+        for bids in ([2, 3], [2, 1])
+    )
+    assert early[1] > late[1] > 3

@@ -9,7 +9,9 @@ import pytest
 from des.log_records import Outcome
 from des.mechanism import Book, clearing_of
 from des.mechanisms.pay_as_offered import PayAsOffered
+from fl.data.dqi import JIAO, dqi
 from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.what_if import union_bound
 from flmarket.analysis.what_if.explain import Explanation
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.errors import InputError
@@ -113,6 +115,36 @@ def test_the_words_of_a_round(logs: Logs) -> None:
     assert f"Client {row.client}: {Explanation(logs, row.round, row.service).why(row)}." in sentences
     assert any(sentence.startswith("The best in DQI within its budget, ") for sentence in sentences)
     assert any(sentence.startswith("One more unit of budget: DQI ") for sentence in sentences)
+
+
+def test_who_values_clients_as_a_set_is_told_what_sets_are_worth(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other services are told sums, as ever."""
+    changes = "services.alpha.policy=greedy", "services.alpha.policy_options.together=union", "market.data=public"
+    logs = logs_of(tmp_path, "dqi=jiao", *changes)
+    found, world = Explanation(logs, 2, "alpha"), logs.world(2)
+    best, size, emd = found.possible(), world.data_size[0], world.emd[0]
+
+    def worth_of(clients: list[int]) -> float:
+        images = int(size[clients].sum())
+        return float(dqi(images, float((size[clients] * emd[clients]).sum()) / images, JIAO)) if images else 0.0
+
+    affordable = [
+        worth_of([*subset])
+        for count in range(8)
+        for subset in combinations(range(7), count)
+        if int(best.prices[list(subset)].sum()) <= logs.conditions(2).budgets["alpha"]
+    ]
+    assert best.quality == pytest.approx(max(affordable), abs=1e-9)
+    own = logs.offers_of(2, "alpha")
+    served = own["client"][own["outcome"] == Outcome.SERVED].tolist()
+    sentences = list(found.sentences())
+    assert sentences[0].endswith(f"; the DQI of all their images is {worth_of(served):.4f}.")
+    assert any(f"union DQI {best.quality:.4f} (" in sentence for sentence in sentences)
+    assert "the sum of their DQI is" in next(iter(Explanation(logs, 2, "beta").sentences()))
+    monkeypatch.setattr(union_bound, "MOST_SETS", 3)
+    assert [*found.sentences()][-1].startswith("What could have been had is not worked out: there are more than 3 ")
 
 
 def test_the_table_has_all_clients(logs: Logs) -> None:
