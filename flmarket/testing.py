@@ -1,19 +1,20 @@
-"""The contracts of plug-ins, for your own tests: what each policy, mechanism, behaviour, cost and aggregator must keep.
+"""The contracts of plug-ins, for your own tests: what each policy, mechanism, behaviour, cost, ... must keep.
 
     from flmarket.testing import check_policy
 
     def test_my_policy_keeps_its_contracts():
         check_policy(MyPolicy, share=0.2)
 
-Each function takes a class and its options as keyword arguments, plays small markets on the surrogate, mostly in less
-than a second, and raises an AssertionError that says which contract is broken, in which market and how. flmarket's own
-plug-ins are tested by the same functions.
+Each function takes a class and its options as keyword arguments (that of measures takes what the decorator returned),
+plays small markets on the surrogate, mostly in less than a second, and raises an AssertionError that says which
+contract is broken, in which market and how. flmarket's own plug-ins are tested by the same functions.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
+from tempfile import TemporaryDirectory
 from typing import Any, TypeVar
 
 import numpy as np
@@ -28,6 +29,7 @@ from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, read_only
 from fl.training.aggregator import Aggregator, Updates, aggregate, checkpoint_arrays, proximal_weight
+from flmarket.analysis.results.run_results import RunResult, read_runs
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import subclass_problem
@@ -35,13 +37,17 @@ from learning.play_round import play
 from learning.policies.worth import Worth
 from learning.policy import Policy, PolicyContext
 from learning.seats import context
+from learning.statistics.measure import Measure
 from scenarios.build import Seats, Setup, Shelf, build_federation, build_market, build_policy
+from scenarios.file.schema import Scenario
 from scenarios.loader import load
+from scenarios.running.batch import play_batch
 from scenarios.running.checkpoint import Checkpoint, DamagedError
+from scenarios.running.run_options import RunOptions
 
 T = TypeVar("T", Policy, Behaviour)
 
-__all__ = ["check_aggregator", "check_behaviour", "check_cost", "check_mechanism", "check_policy"]
+__all__ = ["check_aggregator", "check_behaviour", "check_cost", "check_measure", "check_mechanism", "check_policy"]
 
 _SERVICES = "mnist", "fashion-mnist", "emnist"
 _SMALL = ["training.backend=surrogate", "rounds=6", "clients.count=6"]
@@ -64,6 +70,7 @@ _MARKETS: Mapping[str, list[str]] = {
     "a market whose mechanism keeps budgets": ["market.mechanism=proportional-share"],
 }
 """The paper's market with fewer clients and rounds, and what is different in others."""
+_MISREPORTS = ["clients.behaviour.kind=misreport", "clients.behaviour.options.size=0.5"]
 
 
 def check_policy(policy: type[Policy], **options: Any) -> None:
@@ -179,6 +186,30 @@ def check_aggregator(aggregator: type[Aggregator], **options: Any) -> None:
         )
 
 
+def check_measure(measure: Measure) -> None:
+    """Check that a measure keeps its contracts.
+
+    Of a run of each kind of small market it returns what its decorator says, finite numbers within its limits, or None;
+    and the same when it is asked again, after the other runs.
+    """
+    _require(isinstance(measure, Measure), f"{measure!r} is no measure; put @flmarket.measure(NAME) on a function")
+    low, high = measure.limits
+    with TemporaryDirectory(prefix="flmarket-") as folder:
+        scenarios = {kind: _scenario(kind) for kind in _MARKETS}
+        scenarios["a market whose clients misreport"] = load("paper", [*_SMALL, *_MISREPORTS])
+        found: dict[str, tuple[RunResult, Mapping[str, float]]] = {}
+        for kind, scenario in scenarios.items():
+            complete = play_batch([scenario], ["worth"], [0], RunOptions(out=folder), progress=False).complete
+            [run] = read_runs(it.directory for it in complete)
+            with _contracts(f"measure {measure.name!r}, {kind}"):
+                found[kind] = run, dict(measure.values(run))
+                for value in found[kind][1].values():
+                    _require(low <= value <= high, f"{value} is not within {low} to {high}")
+        for kind, (run, values) in reversed(found.items()):
+            with _contracts(f"measure {measure.name!r}, {kind}"):
+                _require(measure.values(run) == values, "asked the same again, it returns something else")
+
+
 def _models(
     aggregator: Aggregator, sizes: Sequence[int], earlier: Sequence[Float32Array] = (), *, numbered: bool = False
 ) -> list[Float32Array]:
@@ -229,6 +260,11 @@ def _plain(answer: Any) -> str:
     return repr([np.asarray(part).tolist() for part in parts])
 
 
+def _scenario(kind: str) -> Scenario:
+    scenario = load("paper", [*_SMALL, *_MARKETS[kind]])
+    return scenario.model_copy(update={"services": scenario.services[:1]}) if kind == _ONE_SERVICE else scenario
+
+
 def _setup(
     kind: str,  # of market
     create: Callable[[PolicyContext], Policy] = Worth,
@@ -237,9 +273,7 @@ def _setup(
     mechanism: Callable[[], Mechanism] | None = None,
     behaviour: Callable[[], Behaviour] | None = None,
 ) -> Setup:
-    scenario = load("paper", [*_SMALL, *_MARKETS[kind]])
-    if kind == _ONE_SERVICE:
-        scenario = scenario.model_copy(update={"services": scenario.services[:1]})
+    scenario = _scenario(kind)
     federation = build_federation(scenario, 0, Shelf())
     market = build_market(
         scenario, 0, federation, mechanism() if mechanism else None, behaviour() if behaviour else None

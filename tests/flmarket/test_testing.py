@@ -1,7 +1,7 @@
 """Plug-ins that break a contract each, and what the functions for authors say of them."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -9,8 +9,21 @@ import pytest
 from des.costs.energy import Energy
 from des.mechanisms.pay_as_offered import PayAsOffered
 from fl.training.aggregators.krum import Krum
-from flmarket import Aggregator, Behaviour, Clearing, Cost, Mechanism, Offer, Policy, allocate, fill_budget
-from flmarket.testing import check_aggregator, check_behaviour, check_cost, check_mechanism, check_policy
+from flmarket import (
+    Aggregator,
+    Behaviour,
+    Clearing,
+    Cost,
+    Mechanism,
+    Offer,
+    Policy,
+    RunTables,
+    allocate,
+    fill_budget,
+    measure,
+)  # fmt: skip
+from flmarket.testing import check_aggregator, check_behaviour, check_cost, check_measure, check_mechanism, check_policy
+from learning.statistics.measure import ALL_MEASURES, MARKET, Measure
 
 
 class Cheapest(Policy):
@@ -199,3 +212,39 @@ def test_the_message_says_which_contract_is_broken_and_where(
     with pytest.raises(AssertionError) as caught:
         check(kind)
     assert message in str(caught.value)
+
+
+def test_measures_of_the_product_and_one_of_ones_own_keep_their_contracts() -> None:
+    @measure("paid-a-client", per_service="mean")
+    def paid_a_client(run: RunTables) -> Any:
+        """Money paid to each client that served; 0 where none did."""
+        return run.offers.groupby("service")["paid"].mean().reindex(run.services).fillna(0.0)
+
+    check_measure(paid_a_client)
+    check_measure(ALL_MEASURES.load("envy"))
+
+
+def test_a_measure_that_breaks_its_contracts_is_named_with_the_market() -> None:
+    @measure("price")
+    def price(run: RunTables) -> float:
+        """Mean price of what served; there is none where nothing did, which it does not say."""
+        return float(run.offers["paid"].mean())
+
+    @measure("counts", better="more")
+    def counts(run: RunTables, asked: list[None] = []) -> float:  # noqa: B006 - a memory that it should not have
+        """How often it was asked."""
+        asked.append(None)
+        return float(len(asked))
+
+    beyond = Measure("beyond", "A share", 1, lambda run: {MARKET: 1.5}, limits=(0.0, 1.0))
+    for broken, message in (
+        (
+            price,
+            r"measure 'price', a market without money: measure 'price' of .*: must return a number or None, finite",
+        ),
+        (counts, r"measure 'counts', .*: asked the same again, it returns something else"),
+        (beyond, r"measure 'beyond', the paper's market: 1\.5 is not within 0\.0 to 1\.0"),
+        (len, r"<built-in function len> is no measure; put @flmarket\.measure\(NAME\) on a function"),
+    ):
+        with pytest.raises(AssertionError, match=message):
+            check_measure(cast(Any, broken))
