@@ -15,7 +15,7 @@ ByteArray = npt.NDArray[np.uint8]
 BoolArray = npt.NDArray[np.bool_]
 AnyArray = npt.NDArray[Any]
 
-Pixels = ByteArray  # images: 0 is black, 255 is white
+Pixels = ByteArray | Float32Array  # images: 0 is black, 255 is white; or features, which are float32
 
 Labels = ByteArray  # one label for each image, counted from 0
 

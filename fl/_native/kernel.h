@@ -19,6 +19,7 @@ struct Architecture {
 
 struct Images {
     const uint8_t *pixels;   // [n][channels][height][width]
+    const float *features;   // [n][inputs] in their place, for networks without convolutions; null: there are pixels
     const uint8_t *labels;   // [n], each below the number of labels: checked by the caller
     float scale, offset;     // the network's input is pixel * scale + offset
 };

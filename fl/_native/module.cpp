@@ -25,8 +25,12 @@ struct Call {
     fl::Architecture architecture() const {
         return {convolutional != 0, channels, inputs, int(widths.count<int32_t>()), widths.as<const int32_t>()};
     }
-    fl::Images images() const { return {pixels.as<const uint8_t>(), labels.as<const uint8_t>(), scale, offset}; }
+    fl::Images images() const {
+        return {pixels.as<const uint8_t>(), of_floats() ? pixels.as<const float>() : nullptr,
+                labels.as<const uint8_t>(), scale, offset};
+    }
     Py_ssize_t image_count() const { return labels.count<uint8_t>(); }
+    bool of_floats() const { return !convolutional && pixels.view.len == image_count() * inputs * 4; }
 
     int64_t parameter_count() const {
         int64_t total = convolutional ? 6 * (25 * channels + 1) + 16 * 151 : 0;
@@ -55,7 +59,7 @@ struct Call {
         if (!problem && widths.as<const int32_t>()[layers - 1] > 256) problem = "at most 256 labels";
         if (!problem && parameters.count<float>() != parameter_count()) problem = "wrong number of parameters";
         if (!problem && result && result->count<float>() != parameter_count()) problem = "wrong size of the result";
-        if (!problem && pixels.view.len != image_count() * inputs) problem = "pixels and labels differ in number";
+        if (!problem && pixels.view.len != image_count() * inputs && !of_floats()) problem = "pixels and labels differ in number";
         if (!problem && image_count() == 0) problem = "no images";
         if (problem) PyErr_SetString(PyExc_ValueError, problem);
         return !problem;

@@ -135,9 +135,12 @@ struct Workspace {
                 conv_forward<G, TRAINING>(parameters, pixels, images.scale, images.offset, features[TRAINING ? i : 0],
                                           *scratch, activations[0] + i * G::FEATURES);
             } else {
-                const uint8_t *pixels = images.pixels + int64_t(image(i)) * net.inputs;
                 float *x = activations[0] + int64_t(i) * net.dense[0].in_stride();
-                for (int p = 0; p < net.inputs; p++) x[p] = float(pixels[p]) * images.scale + images.offset;
+                const auto scaled = [&](const auto *from) __attribute__((always_inline)) {
+                    for (int p = 0; p < net.inputs; p++) x[p] = float(from[p]) * images.scale + images.offset;
+                };
+                const int64_t first = int64_t(image(i)) * net.inputs;
+                images.features ? scaled(images.features + first) : scaled(images.pixels + first);
             }
         }
         for (int l = 0; l < net.layers; l++)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from fl.arrays import IntArray, Pixels
+from fl.arrays import ByteArray, IntArray, Labels
 from fl.data import strokes
 from fl.data.dataset import ARRAY_NAMES, Arrays, Dataset, DatasetError, DatasetInfo, Shape, Source
 
@@ -28,7 +28,7 @@ TABLE = "datasets/data/digits.csv.gz"
 """scikit-learn's own file: a row for each image, with its 64 pixels and its label."""
 
 
-def digits() -> tuple[Pixels, Pixels, Pixels, Pixels]:
+def digits() -> Arrays:
     """Return training images [1438, 28, 28], their labels [1438], and the same of the 359 test images.
 
     All arithmetic on them is in integers, so that the result has the same bytes everywhere.
@@ -43,7 +43,7 @@ def digits() -> tuple[Pixels, Pixels, Pixels, Pixels]:
     return large[~test], labels[~test], large[test], labels[test]
 
 
-def _ink() -> tuple[IntArray, Pixels]:
+def _ink() -> tuple[IntArray, Labels]:
     """Return the images [1797, 8, 8] of 0 to 16 and their labels [1797].
 
     scikit-learn takes two seconds to import, mostly for SciPy, and the images are one table among its files.
@@ -61,7 +61,7 @@ def _ink() -> tuple[IntArray, Pixels]:
     return images.astype(np.int64).reshape(-1, SMALL_SIDE, SMALL_SIDE), labels.astype(np.uint8)
 
 
-def enlarge(images: IntArray) -> Pixels:
+def enlarge(images: IntArray) -> ByteArray:
     """Return images [n, 3h, 3w] of 0 to 255 from images [n, h, w] of 0 to 16, by linear interpolation."""
     for axis in (1, 2):
         before, at, after = (np.roll(_bordered(images, axis), shift, axis) for shift in (1, 0, -1))
@@ -71,7 +71,7 @@ def enlarge(images: IntArray) -> Pixels:
         shape[axis] *= 3
         images = inner.reshape(shape)
     full = 9 * MOST_INK  # both directions multiplied by three
-    pixels: Pixels = ((images * 255 + full // 2) // full).astype(np.uint8)
+    pixels: ByteArray = ((images * 255 + full // 2) // full).astype(np.uint8)
     return pixels
 
 

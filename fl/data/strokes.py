@@ -14,6 +14,7 @@ import numpy as np
 
 from fl.arithmetic.streams import stream
 from fl.arrays import FloatArray, Int32Array, IntArray, Pixels, UInt64Array
+from fl.data.dataset import Arrays
 
 LABELS = 10
 TRAIN_SIZE = 12_000
@@ -140,7 +141,7 @@ class Alphabet:
         return chosen * TABLE_SIDE**2
 
 
-def draw(name: str) -> tuple[Pixels, Pixels, Pixels, Pixels]:
+def draw(name: str) -> Arrays:
     """Return training images [12000, SIDE, SIDE], their labels [12000], and the same of the 2,000 test images."""
     style = STYLES[name]
     alphabet = Alphabet(style.glyphs)

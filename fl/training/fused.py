@@ -2,7 +2,8 @@
 
 The extension ``fl._fused`` (``fl/_native``) is optional; without it callers use torch. All of its variants compute the
 same floats on every processor (docs/reproducibility.md). Functions run on the calling thread and release the GIL.
-Parameters are flat float32 vectors as of ``torch.nn.utils.parameters_to_vector``; images are uint8 pixels.
+Parameters are flat float32 vectors as of ``torch.nn.utils.parameters_to_vector``; images are uint8 pixels, or float32
+features for dense networks.
 """
 
 import os
@@ -15,7 +16,7 @@ import numpy as np
 
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.native import extension, kernel_problem
-from fl.arrays import AnyArray, ByteArray, Float32Array, Int32Array
+from fl.arrays import AnyArray, ByteArray, Float32Array, Int32Array, Pixels
 from fl.data.dataset import Shape
 from fl.training.models import HIDDEN, initial_values
 from flmarket.core.errors import InputError
@@ -113,7 +114,7 @@ def initial_parameters(arch: Architecture, seed: int, *purpose: str | int) -> Fl
 def train(
     arch: Architecture,  # the network
     parameters: Float32Array,  # [P] where to start from; left untouched
-    pixels: ByteArray,  # [n, height, width], or [n, channels, height, width], of ``arch.shape``
+    pixels: Pixels,  # [n, height, width], or [n, channels, height, width], of ``arch.shape``
     labels: ByteArray,  # [n], each below ``arch.labels``
     # [epochs, samples] image numbers below n. An epoch walks its row in consecutive batches, the last of which may be
     # short; it need not name every image, so a client can train on its part of a shared data set.
@@ -140,7 +141,7 @@ def train(
 def gradient(
     arch: Architecture,
     parameters: Float32Array,
-    pixels: ByteArray,
+    pixels: Pixels,
     labels: ByteArray,
     *,
     scale: float,
@@ -157,7 +158,7 @@ def gradient(
 def correct(
     arch: Architecture,
     parameters: Float32Array,
-    pixels: ByteArray,
+    pixels: Pixels,
     labels: ByteArray,
     *,
     scale: float,
@@ -192,19 +193,20 @@ def elementary(
 def _call(
     arch: Architecture,
     parameters: Float32Array,
-    pixels: ByteArray,
+    pixels: Pixels,
     labels: ByteArray,
     scale: float,
     offset: float,
     kernel: str | None,
-) -> tuple[Any, int, bool, int, int, Int32Array, Float32Array, ByteArray, ByteArray, float, float]:
+) -> tuple[Any, int, bool, int, int, Int32Array, Float32Array, Pixels, ByteArray, float, float]:
     """The extension and the arguments all its functions begin with, checked. It checks labels and lengths itself."""
     name = kernel_name() if kernel is None else kernel
     if name not in _kernels:
         raise ValueError(f"kernel must be one of {', '.join(_kernels)}, not {name!r}")
     _check("parameters", parameters, np.float32, (arch.parameter_count,))
     channels, height, width = arch.shape
-    _check("pixels", pixels, np.uint8, (None, height, width) if channels == 1 else (None, channels, height, width))
+    kind = np.float32 if arch.kind == "mlp" and pixels.dtype == np.float32 else np.uint8
+    _check("pixels", pixels, kind, (None, height, width) if channels == 1 else (None, channels, height, width))
     _check("labels", labels, np.uint8, (len(pixels),))
     network = (arch.kind == "cnn", channels, arch.inputs, np.array(arch.widths, dtype=np.int32))
     return _native, _kernels[name], *network, parameters, pixels, labels, scale, offset

@@ -12,7 +12,7 @@ from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 from fl.arithmetic.streams import stream_key
-from fl.arrays import ByteArray, Float32Array, Int32Array, Labels, Pixels
+from fl.arrays import Float32Array, Int32Array, Labels, Pixels
 from fl.data.dataset import Shape
 from fl.data.registry import Dataset
 from fl.training import fused
@@ -117,7 +117,7 @@ class FusedTrainer:
             offset=self._offset,
         )
 
-    def _images(self, pixels: Pixels) -> ByteArray:
+    def _images(self, pixels: Pixels) -> Pixels:
         """The pixels [n, channels, height, width] as the kernel wants them: a single channel is no dimension."""
         shape = self._architecture.shape
         return pixels.reshape(-1, *(shape if shape.channels > 1 else shape[1:]))

@@ -303,6 +303,36 @@ def test_not_a_number_wins_a_pooling_window_wherever_it_stands(kernel: str, posi
 
 @needs_extension
 @every_kernel
+@examples(10)
+@given(labels=st.integers(2, 5), hidden=st.sampled_from([(), (33,)]), width=st.integers(1, 40), seed=seeds)
+def test_features_that_are_scaled_pixels_give_the_bytes_that_the_pixels_give(
+    kernel: str, labels: int, hidden: tuple[int, ...], width: int, seed: int
+) -> None:
+    arch = Architecture("mlp", labels, hidden, Shape(1, 1, width))
+    pixels, targets = draw(arch, 25, seed)
+    scaled = pixels.astype(np.float32) * np.float32(SCALING["scale"]) + np.float32(SCALING["offset"])
+    start = flat(build(arch))
+    of_pixels: dict[str, Any] = {**SCALING, "kernel": kernel}
+    as_it_is: dict[str, Any] = {"scale": 1.0, "offset": 0.0, "kernel": kernel}
+    order = np.random.default_rng(seed).integers(25, size=(2, 17), dtype=np.int32)
+    steps: dict[str, Any] = {"batch_size": 7, "learning_rate": 0.1, "momentum": 0.5}
+    for expected, found in (
+        (
+            fused.gradient(arch, start, pixels, targets, **of_pixels),
+            fused.gradient(arch, start, scaled, targets, **as_it_is),
+        ),
+        (
+            fused.train(arch, start, pixels, targets, order, **steps, **of_pixels),
+            fused.train(arch, start, scaled, targets, order, **steps, **as_it_is),
+        ),
+    ):
+        assert (found[0].tobytes(), found[1]) == (expected[0].tobytes(), expected[1])
+    hits = fused.correct(arch, start, pixels, targets, **of_pixels)
+    assert fused.correct(arch, start, scaled, targets, **as_it_is) == hits
+
+
+@needs_extension
+@every_kernel
 def test_the_first_of_equal_logits_counts(kernel: str) -> None:
     pixels, labels = draw(CNN, 100)
     parameters = np.zeros(CNN.parameter_count, dtype=np.float32)
@@ -321,6 +351,7 @@ def test_the_first_of_equal_logits_counts(kernel: str) -> None:
         ("pixels", lambda a: a[:, :, :27], "shape"),
         ("pixels", lambda a: a[:, :, ::-1], "contiguous"),
         ("pixels", lambda a: a.astype(np.int8), "must be uint8"),
+        ("pixels", lambda a: a.astype(np.float32), "must be uint8"),
         ("pixels", lambda a: a[:0], "shape"),
         ("labels", lambda a: a[:-1], "shape"),
         ("labels", lambda a: a.astype(np.int64), "must be uint8"),
