@@ -106,5 +106,5 @@ def _is_here(name: str, shelf: Shelf) -> bool:
 
 
 def _try_model(scenario: Scenario, dataset: str) -> None:
-    first, known = next(it.name for it in scenario.services if it.dataset == dataset), info(dataset)
-    traits_of(scenario.training_for(dataset), known.labels, known.shape, first)
+    first = next(it.name for it in scenario.services if it.dataset == dataset)
+    traits_of(scenario.training_for(dataset), info(dataset), first)

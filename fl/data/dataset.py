@@ -37,6 +37,15 @@ class Shape(NamedTuple):
         return f"{self.channels} x {self.height} x {self.width}"
 
 
+class FeatureShape(Shape):
+    """The size of a row of features that are no image; to what trains, an image one pixel high."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"{self.width} features"
+
+
 @dataclass(frozen=True)
 class DatasetInfo:
     """The description of a data set: all that is known without its images.
@@ -50,6 +59,7 @@ class DatasetInfo:
         rarest_label: training images of the label that has the fewest.
         source: ``embedded`` needs no network; ``download`` is fetched once; ``plug-in`` and ``file`` are a user's own.
         licence: the licence of the images.
+        standardise: whether models get what it holds less its mean, in standard deviations.
     """
 
     name: str
@@ -61,6 +71,7 @@ class DatasetInfo:
     rarest_label: int
     source: Literal["embedded", "download", "plug-in", "file"]
     licence: str
+    standardise: bool = True
 
 
 def short_digest(digests: Mapping[str, str]) -> str:
@@ -83,7 +94,8 @@ class Dataset:
 
     Attributes:
         info: with the sizes of what was loaded, which for an unofficial copy may differ from the official ones.
-        train_images, train_labels: [n, C, H, W] and [n]; labels count from 0.
+        train_images, train_labels: [n, C, H, W] and [n]; labels count from 0. Features are standardised already, unless
+            that is turned off.
         test_images, test_labels: [m, C, H, W] and [m].
         digests: SHA-256 of each uncompressed file, or of each array that was generated or is a user's own.
         official: all digests are known to be right.
@@ -116,13 +128,15 @@ class Dataset:
     @property
     def sizes(self) -> str:
         """The number of images by split and class, and their shape, in words."""
+        tabular = isinstance(self.info.shape, FeatureShape)
         train, test = (
-            f"{sum(counts.values()):,} {split} images ({_listed(counts)})"
+            f"{sum(counts.values()):,} {split} {'rows' if tabular else 'images'} ({_listed(counts)})"
             for split, counts in zip(("training", "test"), self.images.values(), strict=True)
         )
         order = f", channels {self.channels}" if self.channels else ""
         unused = "".join(f"; {count:,} of {name} are not used" for name, count in self.unused.items())
-        return f"{train}, {test}, each {self.info.shape} (channels x height x width{order}){unused}"
+        each = f"{self.info.shape}" if tabular else f"{self.info.shape} (channels x height x width{order})"
+        return f"{train}, {test}, each {each}, {'standardised' if self.info.standardise else 'as they are'}{unused}"
 
     @property
     def digest(self) -> str:
@@ -161,7 +175,12 @@ class Dataset:
 
     @cached_property
     def _mean_and_deviation(self) -> tuple[float, float]:
-        """Mean and standard deviation of the training split's pixels, from exact sums of integers."""
+        """Mean and standard deviation of the training split's pixels, from exact sums of integers.
+
+        0 and 1 of what models get as it is stored.
+        """
+        if not self.info.standardise or isinstance(self.info.shape, FeatureShape):
+            return 0.0, 1.0
         total = squares = 0
         everything = self.train_images.reshape(-1)
         for start in range(0, everything.size, _STATISTICS_CHUNK):
@@ -173,7 +192,7 @@ class Dataset:
 
     @property
     def scale(self) -> float:
-        """``pixel * scale + offset`` has mean 0 and standard deviation 1 over the training split's pixels."""
+        """What models get is ``pixel * scale + offset``: of mean 0 and deviation 1 over the training split's pixels."""
         return 1.0 / self._mean_and_deviation[1]
 
     @property

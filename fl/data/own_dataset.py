@@ -6,6 +6,7 @@ scenario that names it is checked. It must always return the same.
 
 import hashlib
 import inspect
+import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,8 +16,9 @@ from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
 
-from fl.arrays import AnyArray, ByteArray, Labels, Pixels
-from fl.data.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, Shape, Source
+from fl.arithmetic.ordered_sums import folded_sums
+from fl.arrays import AnyArray, Float32Array, Labels, Pixels
+from fl.data.dataset import ARRAY_NAMES, Dataset, DatasetError, DatasetInfo, FeatureShape, Shape, Source
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import summary
 
@@ -35,19 +37,29 @@ class RawArrays(NamedTuple):
     channels: str | None = None  # ``first`` or ``last``, where that is said
     classes: Sequence[str] = ()  # as in ``Dataset``, as is ``unused``
     unused: Mapping[str, int] = MappingProxyType({})
+    standardise: bool = True
 
     @classmethod
     def named(cls, arrays: Mapping[str, Any]) -> Self:
-        """Return the arrays that have the names of ``NAMES``; ``channels`` says where these stand."""
+        """Return the arrays that have the names of ``NAMES``, and what is said next to them."""
         names = next((names for names in NAMES if names[0] in arrays), NAMES[0])
         if missing := [name for name in names if name not in arrays]:
             raise DatasetError(f"has no {' and no '.join(missing)}")
-        return cls([arrays[name] for name in names], channels_beside(arrays), unused=unused_images(arrays, names))
+        return cls.beside([arrays[name] for name in names], arrays, names)
+
+    @classmethod
+    def beside(cls, given: Sequence[Any], arrays: Mapping[str, Any], names: Collection[str]) -> Self:
+        """Return the arrays that are given, with what is said of them next to those of some names."""
+        unused, standardise = unused_images(arrays, names), np.asarray(arrays.get("standardise", True))
+        if standardise.shape or standardise.dtype != np.bool_:
+            raise DatasetError(f"its standardise must be true or false, not {arrays['standardise']!r}")
+        return cls(given, channels_beside(arrays), unused=unused, standardise=bool(standardise))
 
 
 def unused_images(arrays: Mapping[str, Any], names: Collection[str]) -> dict[str, int]:
     """Return how many images there are in arrays of other names, such as those for validation."""
-    return {name: len(array) for name, array in arrays.items() if name not in names and np.ndim(array) > 2}
+    others = {name: np.asarray(array) for name, array in arrays.items() if name not in names}
+    return {name: len(it) for name, it in others.items() if it.ndim > 2 or (it.ndim == 2 and it.dtype.kind == "f")}
 
 
 def channels_beside(arrays: Mapping[str, Any]) -> str | None:
@@ -71,7 +83,8 @@ class OwnDataset(Source):
         name: the name it is registered under.
         function: returns training images, training labels, test images and test labels, or a mapping of these by
             their ``NAMES``. Images are uint8 [n, channels, height, width], [n, height, width, channels], or [n, height,
-            width] for one channel; labels are integers [n] from 0 to L - 1, each of which some training image has.
+            width] for one channel, or float32 [n, features]; labels are integers [n] from 0 to L - 1, each of which
+            some training image has.
     """
 
     name: str
@@ -132,8 +145,8 @@ def dataset_of(
         channels = raw.channels or _channels(images.shape)
     images, test_images = (_channels_first(part, channels) for part in (images, test_images))
     labels, test_labels = _labels("training", given[1], len(images)), _labels("test", given[3], len(test_images))
-    shape, test_shape = Shape(*images.shape[1:]), Shape(*test_images.shape[1:])
-    if shape != test_shape:
+    shape, test_shape = _shape(images), _shape(test_images)
+    if (type(shape), shape) != (type(test_shape), test_shape):
         raise DatasetError(
             f"its training images are {shape} and its test images {test_shape}; they must have the same shape"
         )
@@ -155,20 +168,48 @@ def dataset_of(
         rarest_label=int(counts.min()),
         source=source,
         licence="unknown",
+        standardise=raw.standardise,
     )
     arrays = images, labels, test_images, test_labels
-    digests = {key: _digest(part) for key, part in zip(ARRAY_NAMES, arrays, strict=True)}
+    how = "" if raw.standardise else ", as they are"  # the same arrays, but models get other numbers
+    digests = {key: _digest(part, how) for key, part in zip(ARRAY_NAMES, arrays, strict=True)}
+    if raw.standardise and isinstance(shape, FeatureShape):
+        images, test_images = _standardised(images, test_images)
+        arrays = images, labels, test_images, test_labels
     return Dataset.of(known, arrays, digests, {}, classes=raw.classes, channels=channels, unused=raw.unused)
 
 
 def _images(split: str, raw: Any) -> Pixels:
     array = _array(f"{split} images", raw)
+    if array.dtype == np.float32 and array.ndim == 2 and 0 not in array.shape:
+        if not np.isfinite(array).all():
+            row, column = np.argwhere(~np.isfinite(array))[0]
+            raise DatasetError(f"its {split} features hold {array[row, column]} (row {row}, column {column}, from 0)")
+        return array
     if array.dtype != np.uint8 or array.ndim not in (3, 4) or 0 in array.shape:
         raise DatasetError(
             f"its {split} images must be uint8 [n, channels, height, width], or [n, height, width] for one channel, "
-            f"with no dimension 0, not {array.dtype} {list(array.shape)}"
+            f"or float32 [n, features], with no dimension 0, not {array.dtype} {list(array.shape)}"
         )
     return array
+
+
+def _shape(images: Pixels) -> Shape:
+    return (Shape if images.dtype == np.uint8 else FeatureShape)(*images.shape[1:])
+
+
+def _standardised(train: Pixels, test: Pixels) -> tuple[Float32Array, Float32Array]:
+    """Return features less their means over the training rows, in standard deviations; a constant one becomes 0."""
+    parts = np.empty_like(train, np.float32), np.empty_like(test, np.float32)
+    for column in range(train.shape[-1]):  # one at a time, as in double precision they take twice the memory
+        values = train[..., column].ravel().astype(np.float64)
+        mean = float(folded_sums(values)) / len(values)
+        spread = math.sqrt(float(folded_sums((values - mean) ** 2)) / len(values))
+        if values.min() == values.max():  # whose mean may be rounded
+            mean, spread = float(values[0]), 1.0
+        for part, to in zip((train, test), parts, strict=True):
+            to[..., column] = (part[..., column].astype(np.float64) - mean) / spread
+    return parts
 
 
 def _channels(shape: tuple[int, ...]) -> str:
@@ -188,10 +229,10 @@ def _channels(shape: tuple[int, ...]) -> str:
 
 
 def _channels_first(images: Pixels, channels: str) -> Pixels:
-    """Return images [n, channels, height, width]."""
-    if images.ndim == 3:
-        return images[:, np.newaxis]
-    return np.ascontiguousarray(images.transpose(0, 3, 1, 2)) if channels == "last" else images
+    """Return images [n, channels, height, width]; features as the one row of an image."""
+    if images.ndim < 4:
+        return images.reshape(len(images), 1, -1, images.shape[-1])
+    return images.transpose(0, 3, 1, 2).copy() if channels == "last" else images
 
 
 def _labels(split: str, raw: Any, count: int) -> Labels:
@@ -215,8 +256,8 @@ def _array(what: str, raw: Any) -> AnyArray:
         raise DatasetError(f"its {what} cannot be read as an array: {error}") from error
 
 
-def _digest(array: ByteArray) -> str:
+def _digest(array: Pixels, how: str) -> str:
     """Return the SHA-256 of an array's shape and content: the same bytes in another shape are other images."""
-    digest = hashlib.sha256(f"{list(array.shape)}\n".encode())
+    digest = hashlib.sha256(f"{list(array.shape)}{how}\n".encode())
     digest.update(array.tobytes())
     return digest.hexdigest()

@@ -22,7 +22,7 @@ import numpy as np
 
 from fl.arrays import AnyArray, IntArray, Pixels
 from fl.data.dataset import Dataset, DatasetError, DatasetInfo, Shape, Source
-from fl.data.own_dataset import KEPT, NAMES, RawArrays, channels_beside, dataset_of, unused_images
+from fl.data.own_dataset import KEPT, NAMES, RawArrays, dataset_of
 from flmarket.core.errors import InputError
 from flmarket.core.files import expanded, version
 
@@ -37,7 +37,7 @@ _SHARE = "0.2"  # of each class that is tested on, where the folder has no split
 
 Pictures = list[tuple[Path, int]]  # files of pictures, and the class of each
 
-_ARRAYS = ("pixels", "labels", "split")  # of an .npz
+_ARRAYS = ("pixels", "labels", "split")  # of an .npz; "features" may stand in place of "pixels"
 _PATTERN = r"[A-Za-z0-9_.~/\\][A-Za-z0-9_.~/\\ :-]*"  # paths stand in tables and logs, as names do
 
 
@@ -131,9 +131,10 @@ def _npz(path: Path) -> RawArrays:
         members = {name: _array(archive, name) for name in archive}
     if any(names[0] in members for names in NAMES):
         return RawArrays.named(members)
-    if missing := [name for name in _ARRAYS if name not in members]:
+    names = ("features", *_ARRAYS[1:]) if "features" in members else _ARRAYS
+    if missing := [name for name in names if name not in members]:
         raise ValueError(f"it has no {' and no '.join(missing)}")
-    pixels, labels, split = (members[name] for name in _ARRAYS)
+    pixels, labels, split = (members[name] for name in names)
     for name, array in (("labels", labels), ("split", split)):
         if array.shape != pixels.shape[:1]:
             shape = f"the shape {list(pixels.shape[:1])}, one for each image"
@@ -146,7 +147,7 @@ def _npz(path: Path) -> RawArrays:
         if part not in split:
             raise ValueError(f"no image is in the split {part!r}")
     arrays = pixels[split == train], labels[split == train], pixels[split == test], labels[split == test]
-    return RawArrays(arrays, channels_beside(members), unused=unused_images(members, _ARRAYS))
+    return RawArrays.beside(arrays, members, names)
 
 
 def _array(archive: Mapping[str, AnyArray], name: str) -> AnyArray:

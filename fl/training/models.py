@@ -7,7 +7,7 @@ import numpy as np
 
 from fl.arithmetic.draws import words
 from fl.arrays import Float32Array, UInt32Array
-from fl.data.dataset import Shape
+from fl.data.dataset import FeatureShape, Shape
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import Registry
 
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 HIDDEN: Mapping[str, tuple[int, ...]] = {"logistic": (), "mlp": (200, 200)}
 """Widths of the hidden layers of the built-in models whose layers are all fully connected."""
+
+CONVOLUTIONAL = ("cnn", "resnet8")
 
 CNN_SHORTEST = 8
 """Pixels of a side: the ``cnn`` sees at least 16 x 16, of a smaller image mostly the border that fills these up."""
@@ -26,11 +28,13 @@ class ModelError(InputError):
 
 
 def require_fit(name: str, shape: Shape) -> None:
-    """Raise if images are too small for a built-in model.
+    """Raise if images are too small for a built-in model, or are none, and it has convolutions.
 
     Raises:
         ModelError: they are.
     """
+    if name in CONVOLUTIONAL and isinstance(shape, FeatureShape):
+        raise ModelError(f'model {name!r} needs images, not {shape}; choose model = "logistic" or "mlp"')
     if name == "cnn" and min(shape.height, shape.width) < CNN_SHORTEST:
         raise ModelError(
             f"model 'cnn' needs images of at least {CNN_SHORTEST} x {CNN_SHORTEST} pixels, not {shape}; enlarge them, "

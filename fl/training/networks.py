@@ -100,6 +100,7 @@ def resnet8(labels: int, shape: Shape) -> nn.Module:
     images of any size fit, and the number of parameters does not depend on it: 78,042 for ten labels and three
     channels.
     """
+    require_fit("resnet8", shape)
     first, *rest = WIDTHS
     layers: list[nn.Module] = [_convolution(shape.channels, first), nn.GroupNorm(GROUPS, first), nn.ReLU()]
     layers.append(Block(first, first, 1))

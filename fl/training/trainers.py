@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from fl.arithmetic.streams import stream_key
 from fl.arrays import Float32Array, Int32Array, Labels, Pixels
-from fl.data.dataset import Shape
+from fl.data.dataset import DatasetInfo, Shape
 from fl.data.registry import Dataset
 from fl.training import fused
 from fl.training.models import HIDDEN, MODELS
@@ -31,25 +31,26 @@ class KernelError(InputError):
     """The requested kernel or device cannot train this model on this machine."""
 
 
-def traits_of(regime: Regime, labels: int, shape: Shape, service: str = "") -> Traits:
+def traits_of(regime: Regime, data: DatasetInfo, service: str = "") -> Traits:
     """Return what decides which code can train a model; one of a user's own is tried (``fl.training.trial``)."""
     if MODELS.is_builtin(regime.model):
         return Traits(HIDDEN.get(regime.model))
-    return _trial(regime, labels, shape, service).traits
+    return _trial(regime, data, service).traits
 
 
-def _trial(regime: Regime, labels: int, shape: Shape, service: str) -> "Trial":
+def _trial(regime: Regime, data: DatasetInfo, service: str) -> "Trial":
     require_extra("torch", f"model {regime.model!r}", "PyTorch", "torch")
     made_by = MODELS.load(regime.model)
     key = made_by if isinstance(made_by, Hashable) else object()
-    return _trial_of(key, regime.model, labels, shape, regime.batch_size, service)
+    model = regime.model, data.labels, data.shape, regime.batch_size, service
+    return _trial_of(key, *model, standardise=data.standardise)
 
 
 @lru_cache(maxsize=16)  # who checks a scenario, plans its runs and plays one shares what was found
-def _trial_of(_made_by: object, *model: Any) -> "Trial":
+def _trial_of(_made_by: object, *model: Any, standardise: bool) -> "Trial":
     from fl.training.trial import Trial
 
-    return Trial(*model)
+    return Trial(*model, standardise=standardise)
 
 
 def parameter_count(model: str, labels: int, shape: Shape) -> int:
@@ -135,7 +136,7 @@ class Engine:
     @cached_property
     def traits(self) -> Traits:
         """What decides which code can train the model."""
-        return traits_of(self.regime, self.dataset.info.labels, self.dataset.info.shape, self.service)
+        return traits_of(self.regime, self.dataset.info, self.service)
 
     @cached_property
     def kernel(self) -> str:
@@ -165,9 +166,8 @@ class Engine:
     def batched(self, device: str, seed: int = 0, *purpose: str | int) -> "BatchedTrainer | None":
         """Return a trainer of all clients of a service together on ``device``; None if each would get another model."""
         require_device(device)
-        labels, shape = self.dataset.info.labels, self.dataset.info.shape
         if not MODELS.is_builtin(self.regime.model) and (
-            self.traits.draws or not _trial(self.regime, labels, shape, self.service).stacks
+            self.traits.draws or not _trial(self.regime, self.dataset.info, self.service).stacks
         ):
             return None
         return self._in_torch.batched(device, seed, *purpose)

@@ -27,7 +27,7 @@ from flmarket.core.plugins import PluginError
 
 IMAGES, BATCH = 5, 3
 """So that the last step of an epoch has fewer images than the others, as in a run."""
-_SCALING = 1 / 128, -1.0
+_SCALING, _AS_THEY_ARE = (1 / 128, -1.0), (1.0, 0.0)
 _KEY, _EARLIER = stream_key(0, "trial"), stream_key(0, "trial", "earlier")
 _UNREPEATABLE = (
     "remembers {} of earlier batches, or draws from a generator of its own, so that results would depend on the number "
@@ -49,8 +49,11 @@ Tried = tuple[Float32Array, bool]
 class Trial:
     """A model, and what it is tried on."""
 
-    def __init__(self, name: str, labels: int, shape: Shape, batch_size: int, service: str = "") -> None:
+    def __init__(
+        self, name: str, labels: int, shape: Shape, batch_size: int, service: str = "", *, standardise: bool = True
+    ) -> None:
         self._model, self._service = (name, labels, shape), service
+        self._scaling = _SCALING if standardise else _AS_THEY_ARE
         self._regime = Regime(batch_size=min(batch_size, BATCH), momentum=0.5)
         rng = stream(0, "trial")
         # The darkest and the brightest pixel of an image of the second set are those of none of the first.
@@ -81,7 +84,7 @@ class Trial:
             return False
         start, clients = alone.parameters, [self._client(slice(IMAGES)), self._client(slice(BATCH - 1))]
         try:
-            together = BatchedTrainer(module, "cpu", *_SCALING).train(start, clients, self._regime)
+            together = BatchedTrainer(module, "cpu", *self._scaling).train(start, clients, self._regime)
         except Exception:
             return False
         expected = [alone.train(start, *client, self._regime)[0] for client in clients]
@@ -158,7 +161,7 @@ class Trial:
         return build(*self._model, 0, "trial", service=self._service)
 
     def _trainer(self, module: nn.Module) -> ReferenceTrainer:
-        return ReferenceTrainer(module, self._model[2], *_SCALING)
+        return ReferenceTrainer(module, self._model[2], *self._scaling)
 
     def _client(self, images: slice) -> ClientData:
         labels = self._labels[images]

@@ -53,12 +53,15 @@ def test_the_page_works_from_top_to_bottom(folder: Path, monkeypatch: pytest.Mon
         "  pets/:0.3: resnet8, local_epochs 1, batch_size 10, learning_rate 0.05, momentum 0 (model as the scenario "
         "says, the rest by default: flmarket has no fits of it)\n"
     ) in printed["flmarket validate pets.toml"]
+    table = next(said for line, said in printed.items() if "validate" in line and "clouds" in line)
+    assert "60 test rows (30 of each of 2 classes), each 20 features, standardised\n" in table
     assert (
         "data set 'pets/:0.3' is your own: meta.json holds its digests; publish them with any result"
         in printed["flmarket run pets.toml"]
     )
     metas = [json.loads(path.read_text()) for path in Path("runs").rglob("meta.json")]
     assert sorted((*meta["training"], meta["backend"], *meta["data"]) for meta in metas) == [
+        ("clouds.npz", "real", "clouds.npz"),
         ("lamps.npz", "real", "lamps.npz"),
         ("pets/:0.3", "real", "pets/:0.3"),
         ("pets/:0.3", "surrogate", "pets/:0.3"),
@@ -76,7 +79,7 @@ def test_the_page_works_from_top_to_bottom(folder: Path, monkeypatch: pytest.Mon
     for k in range(40):
         Image.new("RGB", (12, 12), (k, k, k)).save(folder / "pets" / "emu" / f"{k}.png")
     judged = process("verify", *map(str, Path("runs").glob("pets-*/*/*")), cwd=folder)
-    assert "3 of 3 runs are valid" in judged.stderr, judged.stdout + judged.stderr
+    assert "4 of 4 runs are valid" in judged.stderr, judged.stdout + judged.stderr
     shutil.rmtree(folder / "pets" / "emu")
     # Other pictures under the same name are noticed.
     Image.new("RGB", (12, 12), (1, 2, 3)).save(folder / "pets/cat/00.png")

@@ -8,13 +8,17 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch import Tensor, nn
 
+from fl.data.own_dataset import NAMES
 from fl.data.registry import dataset
+from fl.training.models import model as named
 from fl.training.regime import Regime
 from fl.training.trainers import Engine
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
 from scenarios.loader import load, parse
+from scenarios.playable import obstacles
 from scenarios.running.batch import notes, run_all
 from scenarios.running.batch_run import Run
 from scenarios.running.planning import plan
@@ -70,12 +74,15 @@ def play(out: Path, *overrides: str, workers: int = 0) -> Run:
     return run
 
 
+def accuracies(run: Run) -> list[float]:
+    with (run.directory.path / "rounds.csv").open() as file:
+        return [float(row["accuracy"]) for row in csv.DictReader(file)]
+
+
 @pytest.mark.parametrize("model", ["cnn", "mlp", "resnet8"])
 def test_its_models_learn(model: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]) -> None:
     run = play(tmp_path / "a", f"training.model={model}")
-    with (run.directory.path / "rounds.csv").open() as file:
-        accuracies = [float(row["accuracy"]) for row in csv.DictReader(file)]
-    assert accuracies[-1] > 0.85  # a third by chance
+    assert accuracies(run)[-1] > 0.85  # a third by chance
     meta = run.directory.meta()
     assert meta["kernel"] == {"alpha": Engine(Shelf().get("lamps"), Regime(model=model)).kernel}
     assert not meta["data"]["lamps"]["official"]
@@ -137,3 +144,67 @@ def test_too_few_images_are_a_problem_of_the_clients() -> None:
 def test_scenarios_that_do_not_name_it_never_load_it() -> None:
     dataset("lamps")(lambda: pytest.fail("was loaded"))
     assert load("quickstart").services
+
+
+def table(rows: int = 300, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    """Rows of 4 features [n, 4], of quite different sizes, and which of three clouds each is from."""
+    rng = np.random.default_rng(seed)
+    labels = np.arange(rows) % 3
+    sizes = [1e-3, 1.0, 1e3, 1e4]
+    return ((np.eye(4)[labels] * 3 + rng.normal(size=(rows, 4))) * sizes).astype(np.float32), labels
+
+
+@pytest.mark.parametrize("model", ["logistic", "mlp"])
+def test_the_kernel_trains_on_rows_of_features(
+    model: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]
+) -> None:
+    dataset("lamps")(lambda: (*table(), *table(90, seed=1)))
+    run = play(tmp_path / "a", f"training.model={model}")
+    assert accuracies(run)[-1] > 0.85  # a third by chance
+    assert run.directory.meta()["kernel"] == {"alpha": Engine(Shelf().get("lamps"), Regime(model=model)).kernel}
+    assert "each 4 features, standardised" in (run.directory.path / "run.log").read_text()
+    play(tmp_path / "b", f"training.model={model}", workers=2)
+    assert files_of(tmp_path / "a") == files_of(tmp_path / "b")
+
+
+def test_features_in_a_file_are_learned_as_those_of_a_function_are(tmp_path: Path) -> None:
+    (x_train, y_train), (x_test, y_test) = table(), table(90, seed=1)
+    dataset("lamps")(lambda: (x_train, y_train, x_test, y_test))
+    path = str(tmp_path / "table.npz")
+    np.savez(path, x_train=x_train, y_train=y_train, x_test=x_test, y_test=y_test)
+    assert Shelf().get(path).digests == Shelf().get("lamps").digests
+    run = play(tmp_path / "a", "training.model=logistic", f"services.alpha.dataset={path}")
+    assert accuracies(run)[-1] > 0.85
+
+
+@pytest.mark.parametrize("model", ["cnn", "resnet8"])
+def test_a_model_with_convolutions_is_a_problem_where_there_are_no_images(model: str) -> None:
+    dataset("lamps")(lambda: (*table(), *table(90, seed=1)))
+    (mistake,) = obstacles(Shelf(), parse(SCENARIO, overrides=[f"training.model={model}"]))
+    assert mistake.path == ("training", "model")
+    assert str(mistake.message) == f'model {model!r} needs images, not 4 features; choose model = "logistic" or "mlp"'
+
+
+def sentences(rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Five words by their numbers [n, 1, 5], and which label the second one has."""
+    words = np.random.default_rng(seed).integers(40, size=(rows, 1, 5), dtype=np.uint8)
+    return words, words[:, 0, 1] % 2
+
+
+class Whole(nn.Module):
+    """Makes whole numbers of its inputs."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x.long()
+
+
+def test_numbers_of_words_reach_an_embedding_as_they_are_if_the_data_set_says_so(tmp_path: Path) -> None:
+    arrays = dict(zip(NAMES[0], (*sentences(400, 0), *sentences(100, 1)), strict=True))
+
+    @named("words")
+    def words(labels: int) -> Any:
+        return nn.Sequential(nn.Flatten(), Whole(), nn.Embedding(256, 4), nn.Flatten(), nn.Linear(20, labels))
+
+    dataset("lamps")(lambda: arrays | {"standardise": False})
+    run = play(tmp_path, "training.model=words", "training.learning_rate=1", "rounds=8")
+    assert accuracies(run)[-1] > 0.8  # half by chance

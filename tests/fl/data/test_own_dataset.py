@@ -6,8 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
-from fl.data.dataset import Shape
+from fl.data.dataset import FeatureShape, Shape
 from fl.data.own_dataset import NAMES
 from fl.data.registry import BUILTIN, DATASETS, DatasetError, dataset, info, load
 from flmarket.core.plugins import PluginError, summary
@@ -155,6 +158,50 @@ def test_digests_tell_all_arrays_apart_and_are_nobodys_official_ones() -> None:
     assert {key for key, digest in digests(**turned).items() if digest != first[key]} == {"train-images", "test-images"}
 
 
+ROWS = np.array([[0, 5], [2, 5], [0, 5], [2, 5], [0, 5], [2, 5]], dtype=np.float32)
+
+
+def features(**beside: Any) -> dict[str, Any]:
+    return dict(zip(NAMES[1], parts(images=ROWS, test_images=ROWS[:2] + 1), strict=True)) | beside
+
+
+def test_features_are_standardised_one_by_one_by_the_training_rows() -> None:
+    dataset("table")(features)
+    loaded = load("table")
+    assert (loaded.info.shape, str(loaded.info.shape)) == (FeatureShape(1, 1, 2), "2 features")
+    assert loaded.train_images.dtype == np.float32
+    assert loaded.train_images.reshape(6, 2).tolist() == [[-1, 0], [1, 0]] * 3  # mean 1, deviation 1; all equal
+    assert loaded.test_images.reshape(2, 2).tolist() == [[0, 1], [2, 1]]
+    assert (loaded.scale, loaded.offset) == (1.0, 0.0)
+    assert loaded.sizes == (
+        "6 training rows (0: 3, 1: 2, 2: 1), 2 test rows (0: 1, 1: 1, 2: 0), each 2 features, standardised"
+    )
+    assert ROWS[0, 0] == 0
+    assert ROWS.flags.writeable
+
+
+@given(
+    arrays(np.float32, (6, 2), elements=st.floats(-1e6, 1e6, width=32)).filter(lambda rows: np.ptp(rows, 0).min() > 1)
+)
+def test_whatever_features_are_given_their_mean_is_0_and_their_deviation_1(rows: Any) -> None:
+    dataset("table")(lambda: parts(images=rows, test_images=rows[:2]))
+    train = load("table").train_images.reshape(6, 2).astype(np.float64)
+    np.testing.assert_allclose(train.mean(0), 0, atol=1e-6)
+    np.testing.assert_allclose(train.std(0), 1, atol=1e-6)
+
+
+@pytest.mark.parametrize(("given_", "stored"), [(features(), ROWS), (BY_NAME, COLOUR)], ids=["features", "images"])
+def test_a_data_set_may_say_that_it_is_learned_as_it_is(given_: dict[str, Any], stored: Any) -> None:
+    dataset("table")(lambda: given_)
+    standardised = load("table")
+    dataset("table")(lambda: given_ | {"standardise": False})
+    loaded = load("table")
+    np.testing.assert_array_equal(loaded.train_images.reshape(stored.shape), stored)
+    assert (loaded.scale, loaded.offset) == (1.0, 0.0)
+    assert loaded.sizes.endswith(", as they are")
+    assert not {*loaded.digests.values()} & {*standardised.digests.values()}  # so that runs are not mixed
+
+
 def fails() -> Any:
     raise FileNotFoundError(2, "No such file or directory", "cats.npz")
 
@@ -176,9 +223,27 @@ NUMBERED = f"{LABELLED}numbered from 0 without a gap, at least two; they are "
         (lambda: parts(test_images=COLOUR[:0], test_labels=[]), "its test images must be uint8 [n, channels"),
         (lambda: {"x_train": COLOUR, "y_train": LABELS}, "has no x_test and no y_test"),
         (lambda: {"x": COLOUR}, "has no train_images and no train_labels and no test_images and no test_labels"),
+        (lambda: BY_NAME | {"standardise": 0}, "its standardise must be true or false, not 0"),
         (lambda: BY_NAME | {"channels": "middle"}, "its channels must be 'first' or 'last', not 'middle'"),
         (lambda: parts(test_images=GREY[:2]), "its training images are 3 x 4 x 5 and its test images 1 x 4 x 5; "),
         (lambda: parts(images=np.full_like(COLOUR, 7)), "its training images are blank: all pixels are equal"),
+        (
+            lambda: parts(images=ROWS, test_images=ROWS[:2, :1]),
+            "its training images are 2 features and its test images 1 ",
+        ),
+        (
+            lambda: parts(images=ROWS, test_images=COLOUR[:2]),
+            "its training images are 2 features and its test images 3 x ",
+        ),
+        (
+            lambda: parts(images=ROWS.astype(np.float64)),
+            "its training images must be uint8 [n, channels, height, width], ",
+        ),
+        (
+            lambda: parts(images=ROWS + np.float32([np.nan, 0])),
+            "its training features hold nan (row 0, column 0, from 0)",
+        ),
+        (lambda: features(x_test=np.float32([[0, 1], [2, -np.inf]])), "its test features hold -inf (row 1, column 1, "),
         (lambda: parts(images=[[[1, 2]], [[1]]]), "its training images cannot be read as an array: setting an array "),
         (lambda: parts(labels=np.array(LABELS) / 2), f"{LABELLED}integers [6], not float64 [6]"),
         (lambda: parts(labels=list("abcdef")), f"{LABELLED}integers [6], not <U1 [6]"),

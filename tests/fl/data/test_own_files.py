@@ -306,12 +306,25 @@ def test_an_npz_with_the_names_of_others_loads(names: tuple[str, ...], validatio
     found = load(str(tmp_path / "named.npz"))
     assert found.sizes == (
         "6 training images (2 of each of 3 classes), 2 test images (0: 1, 1: 1, 2: 0), each 3 x 4 x 5 (channels x "
-        f"height x width, channels first); 3 of {validation} are not used"
+        f"height x width, channels first), standardised; 3 of {validation} are not used"
     )
 
 
 def test_images_in_arrays_of_other_names_are_counted(tmp_path: Path) -> None:
     assert load(npz(tmp_path, extra=IMAGES[:5], note="drawn")).unused == {"extra": 5}
+
+
+def test_an_npz_may_hold_features(tmp_path: Path) -> None:
+    rows = np.arange(16, dtype=np.float32).reshape(8, 2)
+    table = {"features": rows, "labels": ARRAYS["labels"], "split": ARRAYS["split"]}
+    np.savez(tmp_path / "table.npz", **table, standardise=False)
+    found = load(str(tmp_path / "table.npz"))
+    np.testing.assert_array_equal(found.train_images, rows[:6, np.newaxis, np.newaxis])
+    assert found.sizes.endswith("each 2 features, as they are")
+    rows[7, 1] = np.nan
+    np.savez(tmp_path / "table.npz", **table)
+    with pytest.raises(DatasetError, match=r"table\.npz': its test features hold nan \(row 1, column 1, from 0\)"):
+        load(str(tmp_path / "table.npz"))
 
 
 def test_an_npz_says_where_channels_stand(tmp_path: Path) -> None:

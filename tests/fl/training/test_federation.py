@@ -53,7 +53,7 @@ def dataset() -> Any:
     train_images, train_labels = bands(600, "train")
     test_images, test_labels = bands(1200, "test")  # more than one chunk of evaluation
     return SimpleNamespace(
-        info=SimpleNamespace(name="bands", labels=LABELS, shape=SHAPE),
+        info=SimpleNamespace(name="bands", labels=LABELS, shape=SHAPE, standardise=True),
         train_images=train_images,
         train_labels=train_labels,
         test_images=test_images,

@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import nn
 
-from fl.data.dataset import Shape
+from fl.data.dataset import FeatureShape, Shape
 from fl.training.fused import Architecture, initial_parameters
 from fl.training.models import HIDDEN, ModelError, model
 from fl.training.networks import HalveByMax, build, hidden_widths
@@ -72,6 +72,13 @@ def test_images_that_are_too_small_for_the_cnn_are_refused_with_what_to_do(shape
     )
     for other in ("mlp", "resnet8"):
         assert build(other, 10, shape, 0)(torch.zeros(3, *shape)).shape == (3, 10)
+
+
+@pytest.mark.parametrize("name", ["cnn", "resnet8"])
+def test_networks_with_convolutions_are_refused_where_there_are_no_images(name: str) -> None:
+    with pytest.raises(ModelError) as caught:
+        build(name, 2, FeatureShape(1, 1, 20), 0)
+    assert str(caught.value) == f'model \'{name}\' needs images, not 20 features; choose model = "logistic" or "mlp"'
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from torch.nn import functional
 from torch.nn.utils import prune
 
 from fl.arithmetic.streams import stream
-from fl.data.dataset import Shape
+from fl.data.dataset import DatasetInfo, Shape
 from fl.training import fused
 from fl.training.models import model
 from fl.training.networks import build
@@ -24,6 +24,7 @@ from fl.training.trainers import Engine, traits_of
 from flmarket.core.plugins import PluginError
 
 LABELS, SHAPE = 4, Shape(1, 6, 6)
+KNOWN = DatasetInfo("drawn", "drawn", LABELS, SHAPE, 0, 0, 0, "plug-in", "none")
 REGIME = Regime(model="own", batch_size=4, local_epochs=2, momentum=0.5, learning_rate=0.1)
 Forward = Callable[[Any, Tensor], Tensor]
 
@@ -60,7 +61,7 @@ def touched(touch: Callable[[nn.Module], object]) -> Callable[[int], nn.Module]:
 
 def traits(make: Callable[..., nn.Module], batch_size: int = 10) -> Traits:
     model("own")(make)
-    return traits_of(Regime(model="own", batch_size=batch_size), LABELS, SHAPE, "alpha")
+    return traits_of(Regime(model="own", batch_size=batch_size), KNOWN, "alpha")
 
 
 def twice(net: Any, x: Tensor) -> Tensor:
@@ -366,8 +367,7 @@ def by_hand(start: np.ndarray, client: ClientData, engine: Engine) -> np.ndarray
 )
 def test_drawn_models_are_trained_alike_by_every_code_or_refused_by_name(seeds: range) -> None:
     """Hooks, buffers, norms, dropout, frozen and lazy layers: compiled, stacked and plain."""
-    info = SimpleNamespace(name="drawn", labels=LABELS, shape=SHAPE)
-    dataset: Any = SimpleNamespace(info=info, scale=1 / 128, offset=-1.0)
+    dataset: Any = SimpleNamespace(info=KNOWN, scale=1 / 128, offset=-1.0)
     seen = dict.fromkeys(("refused", "compiled", "stacked", "drawing", "plain"), 0)
     for seed in seeds:
         make, refused = drawn(seed)

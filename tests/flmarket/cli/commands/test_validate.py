@@ -20,7 +20,7 @@ def test_a_valid_file_is_summed_up_in_a_line(one_service: str, tmp_path: Path) -
     assert images == (
         "  digits: 1,438 training images (0: 142, 1: 146, 2: 142, 3: 146, 4: 145, 5: 146, 6: 145, 7: 143, 8: 139, "
         "9: 144), 359 test images (0: 36, 1: 36, 2: 35, 3: 37, 4: 36, 5: 36, 6: 36, 7: 36, 8: 35, 9: 36), each "
-        "1 x 28 x 28 (channels x height x width)"
+        "1 x 28 x 28 (channels x height x width), standardised"
     )
     assert paper.startswith("paper-cores: valid: paper-cores, 3 services, ")
     assert paper.endswith(" points")
