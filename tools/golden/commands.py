@@ -39,8 +39,9 @@ ASKED = {
 """Commands by what they are about; ``{a}`` stands for the first run in that folder."""
 
 
-SINCE = re.compile(r" of them \([\d, ]*\)|^\w.*flmarket replay .*$", re.MULTILINE)
-"""What explain says since the numbers were recorded: which clients served, and the command that shows the round."""
+SINCE = re.compile(r" of them \([\d, ]*\)|^\w.*flmarket replay .*$|^.*regret of truth.*$", re.MULTILINE)
+"""What explain says since the numbers were recorded: which clients served, and the command that shows the round; and
+certify: the regret of truth."""
 
 DIGITS, NOTHING = 12, 1e-9
 """Significant digits of numbers, and what counts as 0: NumPy's sums differ in the last bits between kinds of CPU."""

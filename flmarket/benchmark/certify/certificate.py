@@ -79,6 +79,9 @@ class Certificate:
             share = f"{best.amount / best.truthful:.0%} more" if best.truthful > 0 else "from nothing"
             sentence = f"{len(gaining):,} of {parties} gain; the largest gain is {text(best.amount)} ({share})"
             yield f"truthfulness of {side}", "fails", sentence
+            regret = sum(gain.amount for gain in gaining) // len(self.attacked[side])
+            sentence = f"mean over the {parties} of the most that another report was found to add, at least"
+            yield f"regret of truth of {side}", text(regret), sentence
 
 
 def certify(plan: AttackPlan) -> Certificate:

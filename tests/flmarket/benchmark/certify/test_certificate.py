@@ -8,6 +8,7 @@ import pytest
 from des.allocation import allocate
 from des.mechanism import MECHANISMS, Clearing, ClearingError, Mechanism
 from des.mechanisms.posted_price import PostedPrice
+from des.money import text
 from flmarket.benchmark.certify.certificate import AttackPlan, certify
 from flmarket.benchmark.certify.sampling import IMAGES, Sizes
 from flmarket.benchmark.certify.witness import write_witness
@@ -44,6 +45,20 @@ def test_what_it_says() -> None:
     verdict, words = found["truthfulness of clients"]
     assert verdict == "fails"
     assert words.startswith(f"{len(gains)} of 6 clients gain; the largest gain is {largest / 1_000_000:.6f} (")
+    verdict, words = found["regret of truth of clients"]
+    mean = sum(gain.amount for gain in certificate.attacked["clients"]) / 6
+    assert float(verdict) == pytest.approx(mean / 1_000_000, abs=2e-6)
+    assert words == "mean over the 6 clients of the most that another report was found to add, at least"
+
+
+def test_the_regret_of_truth_is_what_the_one_client_could_have_asked_for() -> None:
+    """One client, one service that offers its value: alone, it is paid that whatever it asks below, so it regrets 0."""
+    alone = certify(AttackPlan("pay-as-offered", shape=Sizes(1, 1, budgets=False), markets=4, tries=40))
+    assert "regret of truth of clients" not in [name for name, *_ in alone.rows()]
+    verdict = {name: it for name, it, _ in alone.rows()}["regret of truth of services"]
+    paid = [gain for gain in alone.attacked["services"] if gain.truth[0] > gain.market.costs[0, 0]]
+    could_save = [int(gain.truth[0] - gain.market.costs[0, 0]) for gain in paid]  # by reporting the client's bid
+    assert verdict == text(sum(could_save) // 4)
 
 
 def test_where_nothing_is_found_it_says_how_many_were_attacked() -> None:
@@ -99,7 +114,7 @@ def test_a_rule_that_remembers_is_attacked_over_several_rounds(monkeypatch: pyte
     )  # fmt: skip
     longer = replace(plan, rounds=10)
     found = certify(longer)
-    *_, (_, verdict, what) = found.rows()
+    *_, (_, verdict, what), _ = found.rows()
     assert verdict == "fails"
     assert " of 9 clients gain; the largest gain is " in what
     assert found.title().endswith(", over 10 rounds, with a misreport for odd rounds and one for even ones")
