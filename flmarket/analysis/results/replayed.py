@@ -54,8 +54,11 @@ def contributions(
         tolerance: differences of accuracy that end a permutation, or leave a round out, above 10 clients.
 
     Raises:
-        InputError: the run is not complete, or replaying it gives another accuracy than the log has.
+        InputError: the run is not complete, replaying it gives another accuracy than the log has, or a number above
+            is too small.
     """
+    if (rounds is not None and rounds < 1) or permutations < 0 or tolerance < 0:
+        raise InputError("rounds must be at least 1, and permutations and tolerance at least 0")
     logs = Logs.read_whole(RunDirectory(expanded(run)))
     if service is not None and service not in logs.places:
         raise InputError(unknown("service", service, logs.places))

@@ -140,6 +140,9 @@ def test_contributions_name_what_cannot_be_replayed(run: Path, tmp_path: Path) -
         flmarket.contributions(run, service="gamma")
     with pytest.raises(InputError):
         flmarket.contributions(tmp_path)
+    for wrong in ({"rounds": 0}, {"permutations": -1}, {"tolerance": -0.1}):
+        with pytest.raises(InputError, match=r"^rounds must be at least 1, and permutations and tolerance at least 0$"):
+            flmarket.contributions(run, **wrong)
 
 
 def test_correlations_are_those_of_the_clients_sums(run: Path) -> None:
