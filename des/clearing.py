@@ -140,7 +140,8 @@ class Platform:
         places, world = (services, clients), current.world
         # One number for each service, not a permutation: a service added at the end does not change the order.
         tie_order = partial(tie_order_of, self._ties, current.number, len(current.services))
-        budgets = np.array([spec.budget for spec in current.services], dtype=np.int64)
+        funds = [spec.budget if m in current.offers else 0 for m, spec in enumerate(current.services)]
+        budgets = np.array(funds, dtype=np.int64)
         arrays = services, clients, payments, world.bid[places], current.asks.least[places], budgets
         for array in arrays:
             array.setflags(write=False)  # cheaper than the views that a book takes of others
@@ -149,7 +150,7 @@ class Platform:
         view = partial(_round_view, *round_, record_of(self.mechanism, world.bid))
         return Book(*arrays, current.conditions.cores, tie_order, view)
 
-    def award(self, current: Round) -> None:
+    def award(self, current: Round, ledger: Ledger) -> None:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
         book = current.book = self.book(current)
         clearing = current.clearing = self._clearing(current, book)
@@ -162,6 +163,9 @@ class Platform:
         compute = self._times.training(held * epochs, self._population.speed_of[clients])
         jobs: list[Job | None] = [None] * len(book.clients)
         names, upload = [spec.name for spec in current.services], self._upload
+        if self.mechanism.platform_budget:
+            needs = np.bincount(services, clearing.price[won], len(names)).tolist()
+            ledger.pool({names[m]: int(needs[m]) for m in current.offers})
         stay, record = not np.count_nonzero(self._population.departure_rate), current.journal.record
         arrays = (won, *places, book.payments[won], clearing.core[won], clearing.price[won], samples, compute)
         columns = [array.tolist() for array in arrays]

@@ -68,6 +68,18 @@ class Ledger:
         account.held -= amount
         account.free += amount
 
+    def pool(self, needs: Mapping[str, Micro]) -> None:
+        """Grant what services hold and do not need to those that need more than they hold."""
+        for service, need in needs.items():
+            account = self.accounts[service]
+            for giver, kept in needs.items():
+                other = self.accounts[giver]
+                amount = max(0, min(need - account.held, other.held - kept))
+                account.granted, account.held = account.granted + amount, account.held + amount
+                other.granted, other.held = other.granted - amount, other.held - amount
+            if account.held < need:
+                raise LedgerError(f"{service}: needs {text(need)}, more than all services hold")
+
     def pay(self, service: str, client: int, amount: Micro) -> None:
         """Pay a served client from what the service's offers hold."""
         account = self.accounts[service]

@@ -261,7 +261,7 @@ class Market:
         bids_closed.succeed(self._observations(current))
         yield self._offers_in  # in the meantime ``offer`` takes them
         if current.active:
-            self._platform.award(current)
+            self._platform.award(current, self.ledger)
         current.trained = self._federation.train_round(current.number, training_jobs(current))
         yield from self._start_work(current)  # each service is settled as soon as it has its updates
         if self._timeline.slot is not None:

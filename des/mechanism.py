@@ -95,7 +95,7 @@ class Book:
         payments: [offers] what it offers to pay.
         bids: [offers] what the client asks of this service.
         asks: [offers] what the service has to pay at least: the bid, unless the mechanism asks for more.
-        budgets: [M] what each service may pay in this round.
+        budgets: [M] what each service may pay in this round; 0 for those that take no part.
         cores: K, how many services a client can serve at once (eq. 2).
         tie_order: returns, for a client or an array of clients [...], a random number for each service [..., M]. Of
             equal payments, that of the service with the lower number goes first. The numbers are drawn when it is
@@ -155,6 +155,11 @@ class Mechanism(ABC):
     If so, its offers may add up to more than its budget: they say what clients are worth to it.
     """
 
+    platform_budget: ClassVar[bool] = False
+    """Whether the budgets of a round are one, the platform's: a service may be charged more than its own, as long as
+    all together stay within the sum. It ``keeps_budgets`` then, too, and services have none for the whole run.
+    """
+
     largest: ClassVar[int | None] = None
     """The most pairs of a service and a client that a market may have for the mechanism to clear it; None for any."""
 
@@ -179,6 +184,7 @@ class Mechanism(ABC):
         super().__init_subclass__(**options)
         if "by_client" not in vars(cls):  # a subclass may only begin as its parent does
             cls.by_client = False
+        cls.keeps_budgets = cls.keeps_budgets or cls.platform_budget
 
     @property
     def steps(self) -> int:
@@ -203,7 +209,8 @@ class Mechanism(ABC):
 
         Returns:
             [taken] what it pays for each of its offers that were taken, micro-units: at least the bid, unless
-            ``below_bid``, at most the payment offered, and in all at most the budget. Who did not deliver is not paid.
+            ``below_bid``, at most the payment offered, and in all at most the budget, or what ``clear`` said if there
+            is one ``platform_budget``. Who did not deliver is not paid.
         """
         return clearing.price[deliveries.offers]
 
@@ -314,7 +321,7 @@ def clearing_of(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     """Return how a mechanism clears a round, as read-only arrays of int64, after a check of the market's rules.
 
     Each core of a client serves at most one offer (eq. 2), no client gets less than its bid (eq. 5), and no service
-    pays more than it offered, nor more than its budget (eq. 4).
+    pays more than it offered, nor more than its budget (eq. 4), unless all have one: see ``platform_budget``.
 
     Raises:
         ClearingError: the mechanism broke one of these rules, or returned something else than a Clearing of whole
@@ -342,8 +349,10 @@ def clearing_of(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     # Sums are exact below 2^53, and no budget is larger than that.
     spent = np.bincount(book.services[served], price[served], len(book.budgets)).tolist()
     for m, (amount, budget) in enumerate(zip(spent, book.budgets.tolist(), strict=True)):
-        if amount > budget:
+        if amount > budget and not mechanism.platform_budget:
             raise refuse(f": service {m} would pay {text(int(amount))}, over its budget of {text(budget)} (eq. 4)")
+    if sum(spent) > (whole := int(book.budgets.sum())):
+        raise refuse(f": services would pay {text(int(sum(spent)))}, over the platform's budget of {text(whole)}")
     return Clearing(core, price)
 
 
@@ -378,8 +387,9 @@ def settlement_of(
         place, price = int(deliveries.offers[at]), int(prices[at])
         problem = f"below {text(int(least[at]))}" if price < least[at] else f"above the offer of {text(int(most[at]))}"
         raise refuse(f", client {int(book.clients[place])}: the price {text(price)} is {problem}")
-    budget = int(book.budgets[deliveries.service])
-    if prices.sum() > budget:
+    # Of one budget for all, a service has as much as it was cleared for: it does not matter which is settled first.
+    whole = clearing.price[deliveries.offers].sum() if mechanism.platform_budget else book.budgets[deliveries.service]
+    if prices.sum() > (budget := int(whole)):
         over = f"would pay {text(int(prices.sum()))}, over its budget of {text(budget)} (eq. 4)"
         raise refuse(f": service {deliveries.service} {over}")
     amounts: list[Micro] = prices.tolist()

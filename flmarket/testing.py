@@ -111,7 +111,8 @@ def check_mechanism(mechanism: type[Mechanism], **options: Any) -> None:
                 "numbering clients otherwise changes who is served, or at what price; book.tie_order breaks ties",
             )
     for kind, changes in _MARKETS.items():
-        if not any(change.startswith("market.mechanism") for change in changes):
+        refused = ("market.mechanism", *(["services.mnist.total_budget"] if mechanism.platform_budget else []))
+        if not any(change.startswith(refused) for change in changes):
             create = partial(mechanism, **options)
             _check_market(f"{who}, {kind}", partial(_setup, kind, mechanism=create))
 

@@ -87,7 +87,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
         yield from check_interventions(scenario, None)
     else:
         rules = [*_options(scenario), *check_interventions(scenario, catalogue.names)]
-        yield from rules or _too_large(scenario)
+        yield from rules or _not_cleared(scenario)
         try:
             trace_of(scenario)
         except InputError as error:
@@ -226,15 +226,22 @@ def _policy_options(scenario: Scenario) -> Iterator[Mistake]:
             yield from _names(POLICIES, service.policy, given, places, (*at, "policy"))
 
 
-def _too_large(scenario: Scenario) -> Iterator[Mistake]:
-    """Yield the mechanisms, at first and later, that cannot clear a market of so many services and clients."""
+def _not_cleared(scenario: Scenario) -> Iterator[Mistake]:
+    """Yield the mechanisms, at first and later, that cannot clear a market of these services, or of so many clients."""
     used: list[tuple[Path, str]] = [(("market", "mechanism"), scenario.market.mechanism)]
     for place, change, later in new_players(scenario):
         if change.key == MECHANISM:
             used.append((("interventions", place, "value"), later.market.mechanism))
     services, clients = len(scenario.services), scenario.clients.count
     for path, name in used:
-        largest = getattr(MECHANISMS.load(name), "largest", None)
+        kind = MECHANISMS.load(name)
+        if kind.platform_budget and (limited := [it.name for it in scenario.services if it.total_budget is not None]):
+            yield Mistake(
+                path,
+                f"{name!r} lets all services pay from one budget, but {limited[0]} has a total_budget of its own; "
+                "remove that, or choose another mechanism",
+            )
+        largest = kind.largest
         if largest is not None and services * clients > largest:
             yield Mistake(
                 path,

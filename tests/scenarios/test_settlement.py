@@ -13,6 +13,7 @@ from flmarket.analysis.verification.offer_rules import keeps_bids
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.explain import Explanation
 from flmarket.benchmark.certify.certificate import AttackPlan, certify
+from flmarket.core.errors import InputError
 from flmarket.testing import check_mechanism
 from learning.play_round import play
 from scenarios.build import Shelf, build
@@ -29,7 +30,7 @@ CHANGES = ["training.backend=surrogate", "rounds=4", "market.mechanism=on-delive
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
     """Return a folder with the page's mechanisms, loaded."""
-    for name in ("on_delivery", "on_record", "reputation"):
+    for name in ("on_delivery", "on_record", "reputation", "one_budget"):
         [code] = re.findall(rf"```python\n# {name}.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
         (tmp_path / f"{name}.py").write_text(code)
         load_plugin(tmp_path / f"{name}.py")
@@ -90,9 +91,45 @@ def test_clients_that_leave_end_with_a_lower_reputation_than_those_that_deliver(
         assert ends[:4].mean() < ends[4:].mean() - 0.3
 
 
-@pytest.mark.parametrize("mechanism", ["on-delivery", "on-record", "reputation"])
+@pytest.mark.parametrize("mechanism", ["on-record", "reputation", "one-budget"])
 def test_the_mechanisms_of_the_page_keep_their_contracts(plugin: Path, mechanism: str) -> None:
     check_mechanism(MECHANISMS.load(mechanism))
+
+
+POOLED = ["training.backend=surrogate", "rounds=6", "market.mechanism=one-budget", "services.*.policy=worth"]
+
+
+@pytest.mark.parametrize("here", [True, False])
+def test_one_budget_of_all_services_is_verified_and_a_sum_over_it_is_found_whether_the_mechanism_is_here_or_not(
+    plugin: Path, monkeypatch: pytest.MonkeyPatch, here: bool
+) -> None:
+    run = played(load("scarce", [*POOLED, "services.mnist-poor.target_accuracy=0.2"]), plugin / "runs")
+    rounds = table(run.path, "rounds")
+    assert any(float(row["spent"]) > float(row["budget"]) for row in rounds)
+    assert any(row["status"] == "left" for row in rounds)  # whose budget the others do not have
+    if not here:
+        monkeypatch.setattr(MECHANISMS, "_registered", {})
+    assert verify(run).problems == []
+    spent = {row["service"]: float(row["spent"]) for row in rounds if row["round"] == "1"}
+    name, others = min(spent, key=spent.__getitem__), sum(spent.values()) - min(spent.values())
+    funds = sum(float(row["budget"]) for row in rounds if row["round"] == "1")
+    row = next(
+        it for it in table(run.path, "offers") if (it["round"], it["service"], it["outcome"]) == ("1", name, "served")
+    )
+    change(run.path, "offers", {"paid": f"{funds - others + 1:.6f}", "payment": "1000"}, lambda it: it == row)
+    problems = verify(run).problems
+    assert any("what all services spend is over all their budgets (eq. 4)" in problem for problem in problems)
+
+
+def test_a_budget_for_the_whole_run_cannot_be_part_of_one_for_all_services(plugin: Path) -> None:
+    with pytest.raises(InputError) as error:
+        load("quickstart", [*POOLED, "services.digits.total_budget=50"])
+    assert "market.mechanism=one-budget: 'one-budget' lets all services pay from one budget, but digits has" in str(
+        error.value
+    )
+    later = "interventions=[{round=4, key='market.mechanism', value='one-budget'}]"
+    with pytest.raises(InputError, match=r"interventions.*'one-budget' lets all services pay from one budget"):
+        load("quickstart", [later, "services.digits.total_budget=50"])
 
 
 def test_explain_says_that_prices_were_set_after_delivery_and_what_had_been_offered(plugin: Path) -> None:

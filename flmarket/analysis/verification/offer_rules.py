@@ -154,6 +154,12 @@ def keeps_bids(mechanism: str) -> bool:
     return kind is not None and not kind.below_bid
 
 
+def own_budgets(mechanism: str) -> bool:
+    """Return whether a mechanism is known to charge no service more than its budget."""
+    kind = known(mechanism)
+    return kind is not None and not kind.platform_budget
+
+
 def _created(rules: Market) -> Mechanism | None:
     """Return the mechanism that clears from a round on; None for the paper's, and where it is not here.
 
@@ -233,7 +239,9 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Q
 
 def _book(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, offers: Rows, world: Qualities) -> Book:
     services, clients, now = offers["m"], offers["client"], logs.conditions(number)
-    budgets, least = np.array([now.budgets[name] for name in logs.places]), asks.least[services, clients]
+    there = logs.takes_part.reshape(-1, len(logs.places))[number - logs.numbers.start]
+    budgets = np.where(there, [now.budgets[name] for name in logs.places], 0)
+    least = asks.least[services, clients]
     columns = services, clients, offers["payment"], offers["bid"], least, budgets
     view = partial(_view, logs, number, world, record_of(mechanism, world.bid))
     return Book(*columns, now.cores, partial(logs.tie_order, number), view)
