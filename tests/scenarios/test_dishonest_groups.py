@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from fl.training.jobs import Conduct
+from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.rerun import rerun
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
@@ -15,7 +16,7 @@ from scenarios.calibration.surrogate import calibrate_surrogate
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, load, parse
-from support.runs import RESULTS, interrupt, planned, played, table
+from support.runs import RESULTS, interrupt, planned, played, reseal, table
 
 RIDERS = {"name": "riders", "count": 6, "free_ride": "random"}
 SMALL = {"rounds": 3, "training.model": "logistic", "training.local_epochs": 1}
@@ -62,8 +63,17 @@ def test_free_riders_are_paid_as_others_learn_nothing_and_the_run_is_verified_an
     ]
     assert first[0] == first[1]  # services do not see who works
     assert any(int(client) < 6 for _, client, paid in first[1] if paid)
+    logs = Logs.read_whole(ridden)
+    jobs = logs.jobs(1, logs.offers_of(1, "digits"))  # from which a training is replayed
+    assert all(job.conduct == (Conduct(update="random") if job.client < 6 else None) for job in jobs)
+    assert any(job.conduct for job in jobs)
     means = [np.mean([float(row["accuracy"]) for row in table(run.path, "rounds")]) for run in (honest, ridden)]
     assert means[1] < means[0] - 0.05
+    file = ridden.path / "scenario.toml"
+    file.write_text(file.read_text().replace('free_ride = "random"', 'free_ride = "old"'))
+    reseal(ridden.path)
+    assert any("scenario.toml" in problem for problem in verify(ridden).problems)
+    assert rerun(ridden, Shelf()) != []
 
 
 @pytest.mark.parametrize("key", ["label_noise", "label_flip"])
