@@ -21,7 +21,7 @@ def allocate(
     services: IntArray,
     clients: IntArray,
     payments: MicroArray,
-    cores: int,
+    cores: int | IntArray,
     tie_order: Callable[[IntArray], AnyArray],
 ) -> IntArray:
     """Give each client's K cores to the K services that pay it most.
@@ -33,7 +33,7 @@ def allocate(
         services: [offers] index of the service that offers.
         clients: [offers] index of the client that it wants.
         payments: [offers] what it would pay, micro-units.
-        cores: K.
+        cores: K, or [C] how many cores each client has.
         tie_order: returns, for clients [n], a random number for each service [n, M]; of equal payments, that of the
             service with the lower number goes first. Called only for clients for whose last core equal payments
             compete.
@@ -44,7 +44,11 @@ def allocate(
     if not len(clients):
         return np.empty(0, dtype=np.int64)
     columns = services, clients, payments
-    if _native is not None and all(column.dtype == np.int64 for column in columns):
+    if (
+        _native is not None
+        and not isinstance(cores, np.ndarray)
+        and all(column.dtype == np.int64 for column in columns)
+    ):
         core = np.empty(len(clients), dtype=np.int64)
         if _native.highest(*map(np.ascontiguousarray, columns), cores, core):
             tied = np.flatnonzero(core == TIED)
@@ -61,15 +65,16 @@ def _ranked(
     services: IntArray,
     clients: IntArray,
     payments: MicroArray,
-    cores: int,
+    cores: int | IntArray,
     tie_order: Callable[[IntArray], AnyArray],
 ) -> IntArray:
     """Return what ``allocate`` does, for at least one offer."""
     order = np.lexsort((services, -payments, clients))
     by_client, by_payment = clients[order], payments[order]
     rank = np.arange(len(order)) - np.searchsorted(by_client, by_client)  # 0 for each client's highest payment
+    each = cores[by_client] if isinstance(cores, np.ndarray) else cores
     # A tie matters only where it straddles the last core: position K pays what position K - 1 pays.
-    outbid = np.flatnonzero(rank == cores)
+    outbid = np.flatnonzero(rank == each)
     tied = by_client[outbid[by_payment[outbid] == by_payment[outbid - 1]]]
     if len(tied):
         places = np.flatnonzero(np.isin(by_client, tied))
@@ -77,7 +82,7 @@ def _ranked(
         draw = tie_order(tied)[np.searchsorted(tied, clients[group]), services[group]]
         order[places] = group[np.lexsort((draw, -payments[group], clients[group]))]
     core = np.full(len(order), NO_CORE, dtype=np.int64)
-    served = rank < cores
+    served = rank < each
     core[order[served]] = rank[served]
     return core
 

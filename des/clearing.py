@@ -148,7 +148,8 @@ class Platform:
         # Not the round itself, which has the book: a circle would wait for the garbage collector.
         round_ = current.number, current.rounds, world, current.services, current.before, current.left
         view = partial(_round_view, *round_, record_of(self.mechanism, world.bid))
-        return Book(*arrays, current.conditions.cores, tie_order, view)
+        now = current.conditions
+        return Book(*arrays, now.cores, tie_order, view, cores_of=now.cores_of)
 
     def award(self, current: Round, ledger: Ledger) -> None:
         """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""

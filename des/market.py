@@ -373,6 +373,7 @@ class Market:
             offline=conditions.offline,
             public_bids=self._population.spec.disclosure.public_bids,
             over_budget=self.mechanism.keeps_budgets,
+            cores_of=conditions.cores_of,
         )
 
     def _observation(self, m: int, view: PublicView, budget: Micro, unwilling: BoolArray | None = None) -> Observation:

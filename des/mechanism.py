@@ -20,6 +20,7 @@ from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import method
 from flmarket.core.plugins import Registry, built_in, subclass_problem
+from flmarket.core.text import counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,12 +97,13 @@ class Book:
         bids: [offers] what the client asks of this service.
         asks: [offers] what the service has to pay at least: the bid, unless the mechanism asks for more.
         budgets: [M] what each service may pay in this round; 0 for those that take no part.
-        cores: K, how many services a client can serve at once (eq. 2).
+        cores: K, how many services a client can serve at once (eq. 2), at most.
         tie_order: returns, for a client or an array of clients [...], a random number for each service [..., M]. Of
             equal payments, that of the service with the lower number goes first. The numbers are drawn when it is
             called.
         view: returns ``round``; made when it is called.
         deliveries: what came of the offers, service by service, where ``close`` is asked; empty before.
+        cores_of: [C] how many services each client can serve at once; None if all can serve K. See ``capacity``.
     """
 
     services: IntArray
@@ -114,6 +116,12 @@ class Book:
     tie_order: Callable[[int | IntArray], FloatArray]
     view: Callable[[], RoundView] | None = None
     deliveries: tuple[Deliveries, ...] = ()
+    cores_of: IntArray | None = None
+
+    @property
+    def capacity(self) -> int | IntArray:
+        """K, or [C] what each client has where some have less: the cores that ``allocate`` gives away."""
+        return self.cores if self.cores_of is None else self.cores_of
 
     @property
     def round(self) -> RoundView:
@@ -313,7 +321,7 @@ def choose(book: Book, picked: IntArray, price: MicroArray) -> Clearing:
     """
     core = np.full(len(book.clients), NO_CORE, dtype=np.int64)
     gain = (price - book.asks)[picked]
-    core[picked] = allocate(book.services[picked], book.clients[picked], gain, book.cores, book.tie_order)
+    core[picked] = allocate(book.services[picked], book.clients[picked], gain, book.capacity, book.tie_order)
     return Clearing(core, price)
 
 
@@ -338,6 +346,10 @@ def clearing_of(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     places = core[served].tolist()
     if places and (min(places) < 0 or max(places) >= book.cores):
         raise refuse(f": cores are 0 to {book.cores - 1}, not {min(places)} to {max(places)} (eq. 2)")
+    if book.cores_of is not None and (over := served & (core >= book.cores_of[book.clients])).any():
+        client = int(book.clients[over.argmax()])
+        own = counted(int(book.cores_of[client]), "core")
+        raise refuse(f", client {client}: it has {own}, but is given core {int(core[over.argmax()])} (eq. 2)")
     if len(set(zip(book.clients[served].tolist(), places, strict=True))) < len(places):
         raise refuse(": one core of a client serves two offers (eq. 2)")
     low, high = served & (price < book.bids), price > book.payments

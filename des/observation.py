@@ -54,7 +54,7 @@ class Observation:
             mechanism asks for more; zero where a service has left, or has not arrived, and for all rivals if bids are
             not public: see ``bids_public``.
         budget: B_m, the money that this service may offer in this round, or what is left of it.
-        cores: K, how many services a client can serve at once.
+        cores: K, how many services a client can serve at once, at most.
         accuracy: the accuracy of the service's own global model, in [0, 1].
         target_accuracy: the accuracy at which the service leaves.
         key: identifies the service's own random stream of this round; use ``rng()``.
@@ -68,6 +68,7 @@ class Observation:
             never more.
         over_budget: whether offers may add up to more than ``budget``, because the mechanism sees to it that prices
             do not. See ``offer_limit``.
+        cores_of: [C] how many services each client can serve at once; None if all can serve K. See ``capacity``.
     """
 
     round: int
@@ -87,6 +88,12 @@ class Observation:
     over_budget: bool = False
     total_left: float | None = None
     bids_public: bool = True
+    cores_of: IntArray | None = None
+
+    @property
+    def capacity(self) -> int | IntArray:
+        """K, or [C] what each client has where some have less."""
+        return self.cores if self.cores_of is None else self.cores_of
 
     @property
     def offer_limit(self) -> float:

@@ -15,7 +15,7 @@ from des.money import MICRO, Micro, MicroArray
 from des.observation import Observation, Privileged, Status
 from des.service import ServiceSpec, ServiceState
 from fl.arithmetic.streams import stream_key
-from fl.arrays import BoolArray, FloatArray
+from fl.arrays import BoolArray, FloatArray, IntArray
 
 
 def with_budgets(
@@ -53,6 +53,7 @@ class PublicView(NamedTuple):
     offline: frozenset[int]
     public_bids: bool  # whether a service sees the bids to its rivals
     over_budget: bool  # whether offers may add up to more than the budget
+    cores_of: IntArray | None = None  # [C] what each client has; None if all have K
 
     def of(
         self,
@@ -88,6 +89,7 @@ class PublicView(NamedTuple):
             over_budget=self.over_budget,
             bids_public=self.public_bids,
             total_left=None if total_left is None else total_left / MICRO,
+            cores_of=self.cores_of,
         )
 
 

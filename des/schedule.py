@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from des.money import Micro
+from fl.arrays import IntArray
 
 
 class Presence(NamedTuple):
@@ -43,6 +44,7 @@ class Change:
     offline: frozenset[int] | None = None  # all clients that are offline from then on; the others are available again
     # the mechanism that clears the rounds from then on. It begins fresh: it has seen no earlier round.
     rules: Rules | None = None
+    cores_of: IntArray | None = field(default=None, compare=False)  # comes with ``cores``; see ``Conditions``
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +56,13 @@ class Conditions:
     # says which other clients are offline in a round; None: none are
     availability: Availability | None = field(default=None, compare=False, repr=False)
     rules: Rules | None = None  # the mechanism that a change has put in the place of the first one, if any
+    # [C] how many services each client can serve at once, at most K; None if all can serve K
+    cores_of: IntArray | None = field(default=None, compare=False, repr=False)
+
+    @property
+    def capacity(self) -> int | IntArray:
+        """K, or what each client has where some have less."""
+        return self.cores if self.cores_of is None else self.cores_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +82,7 @@ class Schedule:
                     now,
                     budgets={**now.budgets, **change.budgets},
                     cores=now.cores if change.cores is None else change.cores,
+                    cores_of=now.cores_of if change.cores is None else change.cores_of,
                     offline=now.offline if change.offline is None else change.offline,
                     rules=change.rules or now.rules,
                 )

@@ -24,7 +24,7 @@ from des.money import MICRO, to_micro
 from des.schedule import Change, Conditions, Schedule
 from des.service import ServiceSpec
 from des.timeline import Durations
-from fl.arrays import BoolArray, read_only
+from fl.arrays import BoolArray, IntArray, read_only
 from fl.backends import BACKENDS, Backend, FederationSpec, TaskSpec
 from fl.data.dataset import short_digest
 from fl.data.dqi import PRINTED, PUBLISHED, DQIParameters
@@ -327,7 +327,8 @@ def population_of(
 def schedule_of(scenario: Scenario) -> Schedule:
     """Return what each round of the scenario's market is played under."""
     budgets = {service.name: to_micro(service.budget) for service in scenario.services}
-    first = Conditions(budgets, scenario.clients.cores, availability=availability_of(scenario))
+    clients = scenario.clients
+    first = Conditions(budgets, clients.cores, availability=availability_of(scenario), cores_of=cores_of(clients))
     return Schedule(first, tuple(_interventions(scenario)))
 
 
@@ -335,7 +336,8 @@ def _interventions(scenario: Scenario) -> Iterator[Change]:
     for entry in scenario.interventions:
         match entry.key.split("."):
             case ["clients", "cores"]:
-                yield Change(entry.round, cores=entry.value)
+                clients = scenario.clients.model_copy(update={"cores": entry.value})
+                yield Change(entry.round, cores=entry.value, cores_of=cores_of(clients))
             case ["clients", "offline"]:
                 yield Change(entry.round, offline=frozenset(entry.value))
             case ["services", *name, "budget"]:
@@ -401,6 +403,18 @@ def eligibility(scenario: Scenario) -> BoolArray | None:
             able = [service.name in group.services for service in scenario.services]
             serves[:, end - group.count : end] = np.array(able)[:, None]
     return read_only(serves)
+
+
+def cores_of(clients: Clients) -> IntArray | None:
+    """Return how many services each client can serve at once, [C]; None if all can serve K.
+
+    That is its group's number, but never more than K, which interventions change.
+    """
+    if all(group.cores is None for group in clients.groups):
+        return None
+    kinds = [it for _, it in clients.kinds()]
+    each = np.repeat([min(it.cores, clients.cores) for it in kinds], [it.count for it in kinds])
+    return read_only(each) if (each < clients.cores).any() else None
 
 
 def _behaviour(clients: Clients) -> Behaviour:

@@ -48,7 +48,7 @@ class FairQueue(Mechanism):
 
     def clear(self, book: Book) -> Clearing:
         index = self._backlog(book)[book.services] + np.rint(self._weight * book.payments).astype(np.int64)
-        core = allocate(book.services, book.clients, index, book.cores, book.tie_order)
+        core = allocate(book.services, book.clients, index, book.capacity, book.tie_order)
         return Clearing(core, book.payments)
 
     def close(self, book: Book, clearing: Clearing) -> None:

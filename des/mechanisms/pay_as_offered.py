@@ -13,5 +13,5 @@ class PayAsOffered(Mechanism):
     by_client = True
 
     def clear(self, book: Book) -> Clearing:
-        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        core = allocate(book.services, book.clients, book.payments, book.capacity, book.tie_order)
         return Clearing(core, book.payments)

@@ -3,10 +3,12 @@
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from des.allocation import NO_CORE, allocate
 from des.mechanism import Asks, Book, Clearing, Mechanism
 from des.money import MICRO, MicroArray, text, to_micro
-from fl.arrays import IntArray
+from fl.arrays import BoolArray, IntArray
 from flmarket.core.plugin_options import in_range
 
 __all__ = ["PostedPrice"]
@@ -44,24 +46,24 @@ class PostedPrice(Mechanism):
         self._step = in_range("step", step, 0, 1, below=True)
         self._least, self._most = to_micro(least), to_micro(most)
         self.price = to_micro(price_per_sample)
-        self._supply = 0
+        self._willing: BoolArray = np.zeros(1, dtype=np.bool_)  # [C] whether a client serves anyone
 
     def ask(self, bids: MicroArray, data_size: IntArray) -> Asks:
         """Return the posted price of every client's data; who asks for more is not willing."""
         posted = self.price * data_size
         willing = posted >= bids
-        self._supply = int(willing.any(axis=0).sum())
+        self._willing = np.asarray(willing.any(axis=0))
         return Asks(posted, willing)
 
     def clear(self, book: Book) -> Clearing:
         # A higher offer brings no better chance.
         gain = book.asks - book.bids
-        return Clearing(allocate(book.services, book.clients, gain, book.cores, book.tie_order), book.asks)
+        return Clearing(allocate(book.services, book.clients, gain, book.capacity, book.tie_order), book.asks)
 
     def close(self, book: Book, clearing: Clearing) -> None:
         """Let the price follow demand: by the share of offers refused, less that of willing clients' idle cores."""
         offers, served = len(book.clients), int((clearing.core != NO_CORE).sum())
-        supply = self._supply * book.cores
+        supply = int((self._willing * book.capacity).sum())
         refused = (
             (offers - served) / offers if offers else float(not supply)
         )  # a price at which no client serves is too low

@@ -22,7 +22,7 @@ class UniformPrice(Mechanism):
     by_client = True
 
     def clear(self, book: Book) -> Clearing:
-        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        core = allocate(book.services, book.clients, book.payments, book.capacity, book.tie_order)
         lost = core == NO_CORE
         return Clearing(core, np.maximum(book.asks, best_of(book.clients, book.payments, lost)))
 

@@ -105,9 +105,12 @@ def _solve(
     if not present.any():
         return np.zeros(count, dtype=np.bool_)
     columns = np.arange(count)
-    _, client = np.unique(book.clients, return_inverse=True)
+    named, client = np.unique(book.clients, return_inverse=True)
     limits = [
-        LinearConstraint(csr_array((np.ones(count), (client, columns))), ub=book.cores),
+        LinearConstraint(
+            csr_array((np.ones(count), (client, columns))),
+            ub=book.cores if book.cores_of is None else book.cores_of[named],
+        ),
         LinearConstraint(
             csr_array((book.payments / MICRO, (book.services, columns)), shape=(len(book.budgets), count)),
             ub=(book.budgets + 0.4) / MICRO,

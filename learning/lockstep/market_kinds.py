@@ -102,7 +102,7 @@ class MarketKinds:
 
 def curves_of(market: Market) -> Mapping[str, Curve]:
     """Return the learning curves of a market's services, or refuse a market that cannot be played in lockstep."""
-    federation, spec = market.federation, market.population.spec
+    federation, spec, schedule = market.federation, market.population.spec, market.schedule
     if not isinstance(federation, SurrogateFederation):
         raise LockstepError(TRAINS)
     mechanism, behaviour = type(market.mechanism), type(spec.behaviour)
@@ -110,11 +110,15 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
         (not mechanism.by_client, f"does not clear client by client (mechanism {mechanism.__name__})"),
         (market.mechanism.settles, f"sets prices after delivery (mechanism {mechanism.__name__})"),
         (
-            any(change.rules is not None for change in market.schedule.changes),
+            any(change.rules is not None for change in schedule.changes),
             "changes its mechanism in the middle of the run",
         ),
         (not market.population.truthful, f"has clients that need not tell the truth (behaviour {behaviour.__name__})"),
         (spec.serves is not None, "has clients that cannot serve every service (clients.groups, services)"),
+        (
+            any(schedule.at(round_).cores_of is not None for round_ in schedule.turning_points),
+            "has clients with fewer cores than others (clients.groups, cores)",
+        ),
         (spec.lasting.persistence > 0, "has data that lasts from round to round (clients.lasting)"),
         (spec.mixed, "draws label mixes (clients.label_mix)"),
         (spec.partitions is not None, "has clients that own their images (data.partition)"),

@@ -6,7 +6,7 @@ import numpy as np
 
 from des.money import MICRO, MicroArray, to_micro
 from des.observation import Observation, Offer
-from fl.arrays import FloatArray
+from fl.arrays import FloatArray, IntArray
 from learning.client_selection.knapsack import best_set
 from learning.policy import Policy
 
@@ -39,7 +39,7 @@ class BestResponse(Policy):
         hidden = observation.privileged
         assert hidden is not None  # noqa: S101 - the market gives it to every policy that declares it
         assert hidden.rival_offers is not None  # noqa: S101 - learning.play_round.decide adds them
-        prices = critical_prices(to_micro(observation.own_bids), hidden.rival_offers.values(), observation.cores)
+        prices = critical_prices(to_micro(observation.own_bids), hidden.rival_offers.values(), observation.capacity)
         values: FloatArray = (hidden.data_size * (1 - hidden.emd / 2)) ** 2 * observation.available
         chosen = best_set(observation, prices, values, to_micro(observation.budget))
         chosen = chosen[np.argsort(-values[chosen], kind="stable")]
@@ -49,7 +49,7 @@ class BestResponse(Policy):
 def critical_prices(
     bids: MicroArray,  # [C] the clients' bids to this service, micro-units
     offers: Iterable[Offer],  # the rivals' offers
-    cores: int,  # K
+    cores: int | IntArray,  # K, or [C] what each client has
 ) -> MicroArray:
     """Return the lowest payment [C] that wins each client for sure, in micro-units."""
     rivals = []
@@ -57,7 +57,7 @@ def critical_prices(
         row = np.full(len(bids), -1, dtype=np.int64)  # below any bid: no offer
         row[offer.clients] = to_micro(offer.payments)
         rivals.append(row)
-    if len(rivals) < cores:
+    if not (few := np.less_equal(cores, len(rivals))).any():
         return bids.copy()
-    contested: MicroArray = np.sort(np.array(rivals), axis=0)[-cores]
-    return np.maximum(bids, contested + 1)
+    highest = np.sort(np.array(rivals), axis=0)[-np.minimum(cores, len(rivals)), np.arange(len(bids))]
+    return np.maximum(bids, np.where(few, highest + 1, 0))

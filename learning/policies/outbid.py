@@ -42,22 +42,22 @@ def prices(observation: Observation) -> FloatArray:
         return observation.own_bids
     bids = to_micro(observation.bids)
     own = observation.services.index(observation.service)
-    [beats] = to_beat(bids[None], np.array([own]), np.array([observation.cores]))
+    [beats] = to_beat(bids[None], np.array([own]), np.atleast_1d(observation.capacity))
     return np.asarray(np.maximum(bids[own], beats) / MICRO)
 
 
 def to_beat(
     bids: MicroArray,  # [n, M, C] what each client asks of each service, micro-units
     seats: IntArray,  # [n] the service whose rivals the others are
-    cores: IntArray,  # [n] K
+    cores: IntArray,  # [n] K, or [n, C] what each client has
 ) -> MicroArray:
     """Return what beats all but K - 1 rivals at each client of n markets if they pay the bids, [n, C], micro-units.
 
     0 where there are fewer than K rivals. A service that has left asks for no client; its bids are zero.
     """
-    markets = np.arange(len(bids))
+    markets, each = np.arange(len(bids)), cores.reshape(len(bids), -1)
     rivals = bids.copy()
     rivals[markets, seats] = 0
     ranked = np.sort(rivals, axis=1)[:, ::-1]
-    highest = ranked[markets, np.minimum(cores, ranked.shape[1]) - 1]
-    return np.where((highest > 0) & (cores <= ranked.shape[1])[:, None], highest + 1, 0)
+    highest = ranked[markets[:, None], np.minimum(each, ranked.shape[1]) - 1, np.arange(ranked.shape[2])]
+    return np.where((highest > 0) & (each <= ranked.shape[1]), highest + 1, 0)

@@ -307,6 +307,9 @@ def _groups(scenario: Scenario) -> Iterator[Mistake]:
                 f"makes {number(total)} clients of the groups up to this one; clients.count is {number(clients.count)}",
             )
             return
+        if group.cores is not None and group.cores > clients.cores:
+            most = f"{number(clients.cores)} of clients.cores, the most that a client has"
+            yield Mistake((*at, "cores"), f"must be at most the {most}, not {number(group.cores)}")
         names = [service.name for service in scenario.services]
         for place, name in enumerate(group.services or ()):
             if name not in names:

@@ -366,6 +366,11 @@ class Clients(TomlTable):
         named = [group.name for group in self.groups for _ in range(group.count)]
         return named + [""] * (self.count - len(named))
 
+    @property
+    def all_cores(self) -> int:
+        """The cores of all clients together."""
+        return sum(min(it.cores, self.cores) * it.count for _, it in self.kinds())
+
     def emds(self, labels: int) -> tuple[float, ...]:
         """Return the EMDs that data sets with so many labels are to have; without a list, the least and the largest."""
         return self.emd or (0.0, largest_emd(labels))
@@ -387,7 +392,9 @@ else:
         __base__=TomlTable,
         **_part(ClientBehaviour, {"kind": None, "options": None}, "[clients]", "behaviour."),
     )
-    _OF_GROUPS = dict.fromkeys(("data_size", "emd", "label_mix", "cost", "speed", "departure_rate", "behaviour"))
+    _OF_GROUPS = dict.fromkeys(
+        ("cores", "data_size", "emd", "label_mix", "cost", "speed", "departure_rate", "behaviour")
+    )
     _OF_GROUPS |= {"label_mix": _PartOfLabelMix, "cost": _PartOfCost, "behaviour": _PartOfBehaviour}
     _PartOfClients = create_model(
         "_PartOfClients",

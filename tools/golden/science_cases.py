@@ -286,6 +286,17 @@ CASES: Mapping[str, Case] = {
             {"name": "riders", "count": 3, "free_ride": "random"},
             {"name": "attackers", "count": 2, "label_noise": 0.1, "label_flip": 0.5, "update_scale": -1.0}]},
     ),
+    "groups with fewer cores": Case(
+        "paper", QUICK | _played(("greedy", "oracle", "outbid"))
+        | {"clients.cores": 3, "interventions": [{"round": 5, "key": "clients.cores", "value": 2}],
+           "clients.groups": [{"name": "phones", "count": 8, "cores": 1}, {"name": "laptops", "count": 6, "cores": 2}]},
+    ),
+    "phones with a core each": Case(
+        "quickstart", TRAINED
+        | {"clients.cores": 2, "market.mechanism": "posted-price",
+           "market.options": {"price_per_sample": 0.05, "step": 0.1},
+           "clients.groups": [{"name": "phones", "count": 9, "cores": 1}]},
+    ),
     "clients that own images": Case(
         "quickstart", TRAINED
         | {"clients.emd": [], "clients.data_size": [30, 70], "clients.cost.per_emd": 0.5,

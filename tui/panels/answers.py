@@ -240,11 +240,11 @@ def winner(book: RoundBook, client: int) -> str:
         return f"No service made client {client} an offer."
     holding = [f"{offer.service} ({cash(offer.payment)})" for offer in book.holders.get(client, ())]
     names = " and ".join(filter(None, [", ".join(holding[:-1]), *holding[-1:]])) or "no one"
-    cores = counted(book.conditions.cores, "core")
+    cores = counted(book.cores(client), "core")
     had = f"Client {client} has {cores} and {counted(len(offers), 'offer')}"
     if not book.paper:
         return f"{had}; the mechanism {book.mechanism} decides for {names}."
-    if len(offers) <= book.conditions.cores:
+    if len(offers) <= book.cores(client):
         return f"{had}, so it serves {names}."
     return f"{had}; the highest payment{'s win' if len(holding) > 1 else ' wins'}: {names}."
 

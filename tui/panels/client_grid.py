@@ -116,7 +116,7 @@ class ClientGrid(LineView):
             return self._group(self._heat, index)
         view = self._view
         assert view is not None  # noqa: S101 - a line is there
-        cores = view.book.conditions.cores
+        cores = view.book.cores(index)
         marks = [view.mark(m, index) for m in range(len(view.logged.services))]
         used = sum(mark not in (*"×·∘z!? ",) for mark in marks)
         offline = index in view.book.conditions.offline
@@ -219,7 +219,7 @@ class ClientsPanel(Panel):
 [b]·[/b]   not chosen      [b]∘[/b]  does not fit the service's remaining budget
 [b]z[/b]   offline         blank  the service has left
 
-[b]2/2[/b]  the cores in use, of the K that a client has
+[b]2/2[/b]  the cores in use, of those that the client has
 
 In a walk through events: [b]?[/b] wanted, [b]◇[/b] awarded, [b]▶[/b] training, [b]■[/b] trained, [b]↑[/b] uploaded,
 [b]●[/b] paid.
@@ -236,7 +236,8 @@ In the overview, [b]▓12 ×3[/b] means that the service got 12 clients of the g
     def draw(self, view: Moment) -> None:
         self.target.show(view)
         now = view.book.conditions
-        words = f"{view.book.clients} with {counted(now.cores, 'core')} each"
+        most = "" if now.cores_of is None else "at most "
+        words = f"{view.book.clients} with {most}{counted(now.cores, 'core')} each"
         groups = () if view.scenario is None else view.scenario.clients.groups
         ends = accumulate(group.count for group in groups)
         named = [f", {end - it.count}–{end - 1} {it.name}" for it, end in zip(groups, ends, strict=True) if it.count]

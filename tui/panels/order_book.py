@@ -258,7 +258,7 @@ that the service could have had."""
         if self.by_client:
             client = min(view.client, view.book.clients - 1)
             used = len(view.book.holders.get(client, ()))
-            self.entitle(f"client {client}, {used} of {view.book.conditions.cores} cores in use{only}")
+            self.entitle(f"client {client}, {used} of {view.book.cores(client)} cores in use{only}")
         else:
             place = min(view.service, len(view.logged.services) - 1)
             row = view.logged.services[place]

@@ -106,6 +106,10 @@ class RoundBook:
     def clients(self) -> int:
         return int(self.qualities.bid.shape[1])
 
+    def cores(self, client: int) -> int:
+        own = self.conditions.cores_of
+        return self.conditions.cores if own is None else int(own[client])
+
     def offer(self, service: int, client: int) -> OfferReport | None:
         """Return a service's offer to a client, if it made one."""
         return self._offers.get((service, client))
@@ -181,7 +185,7 @@ class RoundBook:
                 for name, offers in self._rivals(service)
                 if name != without
             ],
-            cores=self.conditions.cores + cores,
+            cores=self.conditions.capacity + cores,
             budget=self.logged.services[service].budget + budget,
             offline=self.conditions.offline,
             serves=None if self.qualities.serves is None else self.qualities.serves[service],
@@ -201,7 +205,7 @@ class RoundBook:
             return None
         bid = self.qualities.bid[service, client : client + 1]
         rivals = [[(0, offer.payment)] for _, offer in self.rivals(service, client)]
-        return int(prices_of(bid, rivals, self.conditions.cores)[0])
+        return int(prices_of(bid, rivals, self.cores(client))[0])
 
     def served(self, service: int) -> dict[int, OfferReport]:
         """Return the offers of a service that were served, by their clients."""

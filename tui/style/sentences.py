@@ -24,9 +24,10 @@ _OWN_SENTENCE = ("description", "clients.data_size", "interventions", "runs", "s
 def story(scenario: Scenario) -> Iterator[str]:
     """Yield sentences that describe a scenario."""
     clients, services = scenario.clients, scenario.services
+    each = "at most " * (clients.all_cores < clients.count * clients.cores) + counted(clients.cores, "core")
     yield (
         f"{counted(len(services), 'service')} compete{'s' * (len(services) == 1)} for "
-        f"{counted(clients.count, 'client')} with {counted(clients.cores, 'core')} each, over at most "
+        f"{counted(clients.count, 'client')} with {each} each, over at most "
         f"{counted(scenario.rounds, 'round')}."
     )
     try:
@@ -58,7 +59,7 @@ def _sizes(scenario: Scenario) -> list[int]:
 def meanings(scenario: Scenario) -> Meanings:
     """Return what values of a scenario come to in its market, for those of which that is known before it is played."""
     clients, services, timeline = scenario.clients, scenario.services, scenario.timeline
-    jobs = f"at most {counted(clients.count * clients.cores, 'job')} a round, for {counted(len(services), 'service')}"
+    jobs = f"at most {counted(clients.all_cores, 'job')} a round, for {counted(len(services), 'service')}"
     words: dict[Path, str] = {("clients", "count"): jobs, ("clients", "cores"): jobs}
     least, most = bid_range(scenario)
     asked = f"a client asks a service {least:.2f} to {most:.2f} a round"

@@ -121,7 +121,7 @@ def _communication(run: "RunResult") -> FloatArray:
 
 def _core_use(run: "RunResult") -> float:
     rounds = int((run.to_target.rounds + run.setting.arrivals - 1).max())  # until the last service left
-    return float(100 * run["served"].sum() / (run.setting.scenario.clients.count * run.setting.cores[:rounds].sum()))
+    return float(100 * run["served"].sum() / run.setting.cores[:rounds].sum())
 
 
 def run_measure(

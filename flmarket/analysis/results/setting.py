@@ -65,11 +65,12 @@ class RunSetting:
 
     @cached_property
     def cores(self) -> IntArray:
-        """[N] K in each round."""
-        cores = np.full(self.scenario.rounds, self.scenario.clients.cores, dtype=np.int64)
+        """[N] the cores of all clients together, in each round."""
+        clients = self.scenario.clients
+        cores = np.full(self.scenario.rounds, clients.all_cores, dtype=np.int64)
         for change in in_order(self.scenario):
             if change.key == CORES:
-                cores[change.round - 1 :] = change.value
+                cores[change.round - 1 :] = clients.model_copy(update={"cores": change.value}).all_cores
         return cores
 
 

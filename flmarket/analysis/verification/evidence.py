@@ -35,7 +35,7 @@ from fl.training.jobs import Federation, TrainingJob
 from flmarket.analysis.log_frames import read_by_rounds, read_table
 from flmarket.analysis.verification.findings import Rows
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec
+from scenarios.build import Shelf, backend_of, build_federation, cores_of, fits_of, population_spec
 from scenarios.file.checks import played
 from scenarios.file.client_files import intervals_of, require_same_partitions, trace_of
 from scenarios.file.interventions import at, offline_at
@@ -144,6 +144,17 @@ class RoundConditions(NamedTuple):
     def cores(self) -> int:
         """K."""
         return self.scenario.clients.cores
+
+    @property
+    def cores_of(self) -> IntArray | None:
+        """[C] how many services each client can serve at once; None if all can serve K."""
+        return cores_of(self.scenario.clients)
+
+    @property
+    def capacity(self) -> int | IntArray:
+        """K, or what each client has where some have less."""
+        own = self.cores_of
+        return self.cores if own is None else own
 
     @property
     def paper(self) -> bool:

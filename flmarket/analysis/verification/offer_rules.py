@@ -92,7 +92,7 @@ def cores(logs: Logs) -> Iterator[Finding]:
     yield from clearing(logs)
     offers, core = logs.rows["offers"], logs.rows["offers"]["core"]
     yield from offers.wrong(_repeated(offers, "m"), "the service makes the client two offers")
-    available, won = logs.by_round(offers, lambda now: now.cores), offers["outcome"] != Outcome.OUTBID
+    available, won = _available(logs, offers), offers["outcome"] != Outcome.OUTBID
     placed = (core >= 0) & (core < available) & ~_repeated(offers, "core")
     yield from offers.wrong(won & ~placed, "the client's cores are not used once each (eq. 2)")
     works = ~np.isnan([core, offers["start"], offers["end"]]).all(axis=0)
@@ -102,6 +102,15 @@ def cores(logs: Logs) -> Iterator[Finding]:
     wins = right != NO_CORE
     yield from of_paper.where(wins).differing({"core": right[wins]}, "by its payment it should be")
     yield from of_paper.wrong(~wins & won[paper], "was {outcome}, but others pay the client more")
+
+
+def _available(logs: Logs, offers: Rows) -> IntArray:
+    """Return how many cores the client of each offer has."""
+    available: IntArray = logs.by_round(offers, lambda now: now.cores)
+    for number in logs.numbers:
+        if (own := logs.conditions(number).cores_of) is not None:
+            available[logs.span_of(number)] = own[offers["client"][logs.span_of(number)]]
+    return available
 
 
 def _repeated(offers: Rows, column: str) -> AnyArray:
@@ -244,7 +253,7 @@ def _book(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, offers: Row
     least = asks.least[services, clients]
     columns = services, clients, offers["payment"], offers["bid"], least, budgets
     view = partial(_view, logs, number, world, record_of(mechanism, world.bid))
-    return Book(*columns, now.cores, partial(logs.tie_order, number), view)
+    return Book(*columns, now.cores, partial(logs.tie_order, number), view, cores_of=now.cores_of)
 
 
 def _view(logs: Logs, number: int, world: Qualities, record: IntArray | None) -> RoundView:

@@ -109,6 +109,7 @@ def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Obs
         offline=frozenset(now.offline),
         public_bids=scenario.market.bids == "public",
         over_budget=MECHANISMS.create(now.scenario.market.mechanism, **now.scenario.market.options).keeps_budgets,
+        cores_of=now.cores_of,
     )
     m = logs.places[service]
     return view.of(

@@ -121,7 +121,8 @@ class _OfSums:
         values[:, list(now.offline)] = 0.0
         if world.serves is not None:
             values[~world.serves[there]] = 0.0
-        return _joint_bound(values.tobytes(), world.bid[there].tobytes(), budgets.tobytes(), values.shape, now.cores)
+        cores = np.array(now.capacity, dtype=np.int64).tobytes()
+        return _joint_bound(values.tobytes(), world.bid[there].tobytes(), budgets.tobytes(), values.shape, cores)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,7 @@ class _OfUnions:
             chosen = self._chosen(number, world, m, world.bid[m], budget)
             value += self._data(world, m).worth(chosen)
             takers[chosen] += 1
-        return Bound(value, exact=bool(takers.max() <= self.logs.conditions(number).cores))
+        return Bound(value, exact=bool((takers <= self.logs.conditions(number).capacity).all()))
 
     def _data(self, world: Qualities, m: int) -> ReportedData:
         return reported_data(self.logs, world, m)
@@ -161,9 +162,9 @@ class _OfUnions:
 
 # Policies meet the same worlds: their runs of one seed ask the same again.
 @lru_cache(maxsize=512)
-def _joint_bound(values: bytes, bids: bytes, budgets: bytes, shape: tuple[int, ...], cores: int) -> Bound:
+def _joint_bound(values: bytes, bids: bytes, budgets: bytes, shape: tuple[int, ...], cores: bytes) -> Bound:
     worth, asked = np.frombuffer(values).reshape(shape), np.frombuffer(bids, dtype=np.int64).reshape(shape)
-    return joint_bound(worth, asked, np.frombuffer(budgets, dtype=np.int64), cores)
+    return joint_bound(worth, asked, *(np.frombuffer(each, dtype=np.int64) for each in (budgets, cores)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -49,9 +49,10 @@ def joint_bound(
     worth: FloatArray,  # [M, C] what each client is worth to each service; without a positive worth, it is not taken
     bids: MicroArray,  # [M, C] micro-units
     budgets: MicroArray,  # [M] micro-units
-    cores: int,  # K
+    cores: int | IntArray,  # K, or [C] what each client has
 ) -> Bound:
     """Return the most that services can have together."""
+    cores = np.broadcast_to(cores, worth.shape[1])
     of = np.flatnonzero((worth > 0) & (bids <= budgets[:, None]))
     if not len(of):
         return Bound(0.0, exact=True)
@@ -64,7 +65,7 @@ def joint_bound(
     return Bound(rounded(program.relaxed()), exact=False)
 
 
-def _by_knapsacks(worth: FloatArray, bids: MicroArray, budgets: MicroArray, cores: int) -> float | None:
+def _by_knapsacks(worth: FloatArray, bids: MicroArray, budgets: MicroArray, cores: IntArray) -> float | None:
     """Return the optimum by branch and bound; None where it is not proven within ``TRIES``.
 
     Without K, each service takes the knapsack that is best for it, and the sum is a bound. A client that more than K
@@ -107,7 +108,7 @@ class _Program:
     service: IntArray
     client: IntArray
     budgets: MicroArray
-    cores: int
+    cores: IntArray  # [C]
 
     def _limits(self) -> tuple[Any, FloatArray]:
         """Return the rows of the clients' cores, then of the budgets; and the most that each may reach.
@@ -117,7 +118,7 @@ class _Program:
         from scipy.sparse import csr_array, vstack  # it takes long to import
 
         n = len(self.worth)
-        _, client = np.unique(self.client, return_inverse=True)
+        named, client = np.unique(self.client, return_inverse=True)
         by_client = csr_array((np.ones(n), (client, np.arange(n))))
         shape = len(self.budgets), n
         unit = np.full(len(self.budgets), float(MICRO))
@@ -128,7 +129,7 @@ class _Program:
             if step and bids.max() <= WHOLE * step:
                 unit[m], budgets[m] = step, self.budgets[m] // step
         by_service = csr_array((self.bids / unit[self.service], (self.service, np.arange(n))), shape=shape)
-        most = np.concatenate([np.full(by_client.shape[0], float(self.cores)), budgets])
+        most = np.concatenate([self.cores[named].astype(np.float64), budgets])
         return vstack([by_client, by_service], format="csr"), most
 
     def solve(self) -> BoolArray | None:

@@ -52,7 +52,7 @@ def worth(dqi: Iterable[float]) -> float:
 def prices_of(
     bids: MicroArray,  # [C] the clients' bids to the service, micro-units
     rivals: Iterable[Sequence[tuple[int, Micro]]],  # what each other service offered, as for ``possible``
-    cores: int,  # K
+    cores: int | IntArray,  # K, or [C] what each client has
 ) -> MicroArray:
     """Return [C] what wins each client for sure, micro-units."""
     offers = [
@@ -84,7 +84,7 @@ def possible(
     # what each other service offered: a client and a payment in micro-units for each offer
     rivals: Iterable[Sequence[tuple[int, Micro]]],
     *,
-    cores: int,  # K
+    cores: int | IntArray,  # K, or [C] what each client has
     budget: Micro,  # of the service, micro-units
     offline: Collection[int] = (),  # clients that could not be had
     serves: BoolArray | None = None,  # [C] whether clients can serve it at all; None if all can
@@ -118,14 +118,14 @@ def best_set(
     now, m = logs.conditions(number), logs.places[service]
     rivals = _offers_by(logs.rows["offers"].where(logs.span_of(number)), service, without)
     serves = None if world.serves is None else world.serves[m]
-    cores, budget = now.cores + cores, now.budgets[service] + budget
+    capacity, budget = now.capacity + cores, now.budgets[service] + budget
     if union is None:
         return possible(
-            world.bid[m], world.dqi[m], rivals, cores=cores, budget=budget, offline=now.offline, serves=serves
+            world.bid[m], world.dqi[m], rivals, cores=capacity, budget=budget, offline=now.offline, serves=serves
         )
     there = np.ones(len(union.size), dtype=np.bool_) if serves is None else serves.copy()
     there[list(now.offline)] = False
-    prices = prices_of(world.bid[m], rivals, cores)
+    prices = prices_of(world.bid[m], rivals, capacity)
     chosen = best_union(union, prices, budget, np.flatnonzero(there))
     return Possible(chosen, prices, union.worth(chosen))
 
@@ -144,7 +144,7 @@ def prices_in(
 ) -> MicroArray:
     """Return [C] what wins each client for sure in a round, micro-units, rivals' offers being what they were."""
     rivals = _offers_by(logs.rows["offers"].where(logs.span_of(number)), service)
-    return prices_of(world.bid[logs.places[service]], rivals, logs.conditions(number).cores)
+    return prices_of(world.bid[logs.places[service]], rivals, logs.conditions(number).capacity)
 
 
 def _offers_by(offers: "Rows", *without: str | None) -> list[list[tuple[int, Micro]]]:
