@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from math import inf
+from operator import attrgetter
 from typing import Any
 
 import numpy as np
@@ -22,17 +23,20 @@ from des.mechanism import (
     Clearing,
     ClearingError,
     Deliveries,
+    Fates,
     Mechanism,
     RoundView,
     clearing_of,
     deliveries_of,
     learn,
+    menu_of,
     record_of,
     settlement_of,
 )
-from des.money import Micro
+from des.money import MICRO, Micro
 from des.observation import Offer
 from des.offer_checks import check_offer
+from des.response import Answers, Terms
 from des.round_state import Round
 from des.schedule import Rules
 from des.service import ServiceSpec
@@ -152,7 +156,7 @@ class Platform:
         return Book(*arrays, now.cores, tie_order, view, cores_of=now.cores_of)
 
     def award(self, current: Round, ledger: Ledger) -> None:
-        """Let the mechanism decide who is served at what price, and turn awards into the round's jobs."""
+        """Let the mechanism decide who is served at what price, and turn what clients answer into the round's jobs."""
         book = current.book = self.book(current)
         clearing = current.clearing = self._clearing(current, book)
         won = (clearing.core != NO_CORE).nonzero()[0]
@@ -161,6 +165,10 @@ class Platform:
         world = current.world
         held = world.held.some(*places).data_size
         samples = held if world.held.at is world.at else world.some(*places).data_size
+        prices, answers, terms = clearing.price[won], self._answers(current, places), self._population.spec.response
+        if answers is not None and terms is not None:
+            prices, samples = answers.payment, terms.images(samples, answers.promised)
+            held, epochs = terms.images(held, answers.done), terms.epochs(epochs, answers.done)
         compute = self._times.training(held * epochs, self._population.speed_of[clients])
         jobs: list[Job | None] = [None] * len(book.clients)
         names, upload = [spec.name for spec in current.services], self._upload
@@ -168,15 +176,28 @@ class Platform:
             needs = np.bincount(services, clearing.price[won], len(names)).tolist()
             ledger.pool({names[m]: int(needs[m]) for m in current.offers})
         stay, record = not np.count_nonzero(self._population.departure_rate), current.journal.record
-        arrays = (won, *places, book.payments[won], clearing.core[won], clearing.price[won], samples, compute)
+        arrays = (won, *places, book.payments[won], clearing.core[won], prices, samples, compute)
         columns = [array.tolist() for array in arrays]
         for at, m, client, payment, core, price, images, training in zip(*columns, strict=True):
             limit = self._patience if stay else self._limit(current.number, client, training + upload)
             outcome = Outcome.SERVED if training + upload <= limit else Outcome.DROPPED
             jobs[at] = Job(names[m], client, core, price, images, training, upload, limit, outcome)
             record(Kind.AWARD, names[m], client, core, payment)
+        if answers is not None:
+            for at, promised, done, _, cost in zip(won.tolist(), *(each.tolist() for each in answers), strict=True):
+                if job := jobs[at]:
+                    job.promised, job.done, job.cost = promised, done, cost
+                    job.outcome = job.outcome if promised else Outcome.DECLINED
         rest = iter(jobs)
         current.jobs = {m: list(islice(rest, len(offer.clients))) for m, offer in current.offers.items()}
+
+    def _answers(self, current: Round, places: tuple[IntArray, IntArray]) -> Answers | None:
+        """Return what clients answer to the awards of a round; None where they do all of the work."""
+        book, clearing = current.book, current.clearing
+        if self._population.spec.response is None or book is None or clearing is None:
+            return None
+        menu = menu_of(self.mechanism, book, clearing, current.number)
+        return self._population.answers(current.world.held, places, clearing.price[clearing.core != NO_CORE], menu)
 
     def settle(self, current: Round, m: int, accuracy: float) -> None:
         """Set the prices of a service's jobs now that they are done, if the mechanism does that."""
@@ -233,18 +254,24 @@ def _round_view(
 
 def _deliveries(current: Round, book: Book, clearing: Clearing, m: int, accuracy: float) -> Deliveries:
     """Return what came of a service's offers that were taken, given its accuracy now."""
-    jobs = chain.from_iterable(current.jobs.values())  # in the order of the book
+    jobs = list(chain.from_iterable(current.jobs.values()))  # in the order of the book
     delivered = np.array([job is not None and job.outcome is Outcome.SERVED for job in jobs], dtype=np.bool_)
-    return deliveries_of(book, clearing, m, delivered, current.before[m], round(accuracy, 6))
+    parts = (np.array([MICRO if job is None else of(job) for job in jobs]) for of in (_promised, _done))
+    return deliveries_of(book, clearing, m, Fates(delivered, *parts), current.before[m], round(accuracy, 6))
 
 
-def training_jobs(current: Round) -> list[TrainingJob]:
-    """Return the jobs whose updates will arrive; no others need to be trained."""
+_promised, _done = attrgetter("promised"), attrgetter("done")
+
+
+def training_jobs(current: Round, terms: Terms | None) -> list[TrainingJob]:
+    """Return the jobs whose updates will arrive, no others need to be trained; ``terms`` where clients respond."""
     world = current.world
     honest = world.held.at is world.at
     jobs = []
     for m in current.jobs:
         if served := current.served(m):
-            claimed = None if honest else [job.samples for job in served]
-            jobs += world.held.jobs(served[0].service, m, [job.client for job in served], claimed)
+            samples = [job.samples for job in served]
+            own = world.held.jobs(served[0].service, m, [job.client for job in served], None if honest else samples)
+            epochs = current.services[m].local_epochs
+            jobs += own if terms is None else terms.training(own, samples, [job.done for job in served], epochs)
     return jobs

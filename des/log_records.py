@@ -25,6 +25,7 @@ class Outcome(StrEnum):
     SERVED = "served"
     OUTBID = "outbid"  # K services offered the client more
     DROPPED = "dropped"  # awarded, but the update did not arrive: it missed the deadline, or the client left
+    DECLINED = "declined"  # awarded, but the client answered that it does nothing
 
 
 class OfferReport(NamedTuple):
@@ -66,6 +67,16 @@ class ClientReport(NamedTuple):
     bid: Micro
     paid: Micro | None
     profit: Micro | None
+
+
+class ResponseReport(NamedTuple):
+    """The answer of a client to an award: a row of responses.csv. Quantities are in millionths of all of the work."""
+
+    round: int
+    service: str
+    client: int
+    promised: int
+    done: int
 
 
 class Kind(StrEnum):
@@ -129,7 +140,14 @@ class ServiceReport(NamedTuple):
     test_accuracy: float
 
     @classmethod
-    def of(cls, spec: "ServiceSpec", state: "ServiceState", reward: float, offers: Sequence[OfferReport]) -> Self:
+    def of(
+        cls,
+        spec: "ServiceSpec",
+        state: "ServiceState",
+        reward: float,
+        offers: Sequence[OfferReport],
+        samples: int,  # the images that served clients trained on, as they report them
+    ) -> Self:
         """Return a service's row of rounds.csv, given its rows of offers.csv and its reward."""
         served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
         paid = [offer.paid or 0 for offer in served]
@@ -147,7 +165,7 @@ class ServiceReport(NamedTuple):
             wanted=len(offers),
             served=len(served),
             refused=len(offers) - len(served),
-            samples=sum([offer.data_size for offer in served]) if served else None,
+            samples=samples if served else None,
             mean_emd=_mean([offer.emd for offer in served]),
             mean_dqi=_mean([offer.dqi for offer in served]),
             mean_bid=_mean([offer.bid / MICRO for offer in served]),
@@ -184,6 +202,7 @@ class RoundReport:
     last: bool  # whether no further round follows
     # what each offer was to its client, in the order of ``offers``; None where all clients are truthful
     clients: tuple[ClientReport, ...] | None = None
+    responses: tuple[ResponseReport, ...] = ()  # the answers to awards, in the order of ``offers``
 
     @cached_property
     def feedback(self) -> Mapping[str, Feedback]:

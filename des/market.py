@@ -262,7 +262,9 @@ class Market:
         yield self._offers_in  # in the meantime ``offer`` takes them
         if current.active:
             self._platform.award(current, self.ledger)
-        current.trained = self._federation.train_round(current.number, training_jobs(current))
+        current.trained = self._federation.train_round(
+            current.number, training_jobs(current, self._population.spec.response)
+        )
         yield from self._start_work(current)  # each service is settled as soon as it has its updates
         if self._timeline.slot is not None:
             yield self._clock.timeout(max(0, current.start + to_micro(self._timeline.slot) - self._clock.now))
@@ -300,7 +302,7 @@ class Market:
 
     def _start_work(self, current: Round) -> list[simpy.Event]:
         """Start the clients' jobs; each service is settled when its last job is done. Return those events."""
-        jobs_of = {m: [job for job in jobs if job] for m, jobs in current.jobs.items()}
+        jobs_of = {m: current.at_work(m) for m in current.jobs}
         for m in current.active:
             if not jobs_of.get(m):
                 self._settle(m, current)

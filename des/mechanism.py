@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from math import prod
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from des.allocation import NO_CORE, allocate
-from des.money import Micro, MicroArray, text
+from des.money import MICRO, Micro, MicroArray, text, to_micro
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import method
@@ -72,7 +72,9 @@ class Deliveries:
     Attributes:
         service: its index.
         offers: [taken] their places in the book, ascending.
-        delivered: [taken] whether the update arrived; if not, the client left, or was too late.
+        delivered: [taken] whether the update arrived; if not, the client left, was too late, or declined.
+        promised: [taken] the part of the work that the client promised; 1 unless clients respond (``des.response``).
+        done: [taken] the part that it has done, as the update shows.
         before, after: the service's accuracy after the last round, 0 in the first one, and after this one, both
             with six decimals as in the logs.
     """
@@ -80,6 +82,8 @@ class Deliveries:
     service: int
     offers: IntArray
     delivered: BoolArray
+    promised: FloatArray
+    done: FloatArray
     before: float
     after: float
 
@@ -151,6 +155,19 @@ class Clearing:
     price: MicroArray
 
 
+@dataclass(frozen=True, slots=True)
+class Menu:
+    """A menu of contracts: clients that respond take the entry that they like best, or none.
+
+    Attributes:
+        quantity: [entries] the parts of the work, above 0 and up to 1, each another one.
+        payment: [entries], or [taken, entries] where it differs between offers, what each is paid, micro-units.
+    """
+
+    quantity: FloatArray
+    payment: MicroArray
+
+
 class Mechanism(ABC):
     """Clears rounds. Subclasses may take keyword arguments: the scenario's ``market.options``."""
 
@@ -208,6 +225,14 @@ class Mechanism(ABC):
         """
         return Asks(bids)
 
+    def menu(self, book: Book, clearing: Clearing) -> Menu | None:
+        """Return the menu from which clients choose whose offers were taken; by default none.
+
+        Without one, a client that promises a part of the work is paid that part of its price. Called once in a round of
+        a market in which clients respond. No payment is above the price of the offer.
+        """
+        return None
+
     def settle(self, book: Book, clearing: Clearing, deliveries: Deliveries) -> MicroArray:
         """Return what a service pays now that it has its updates and has evaluated its model; by default the prices.
 
@@ -216,9 +241,9 @@ class Mechanism(ABC):
         not matter.
 
         Returns:
-            [taken] what it pays for each of its offers that were taken, micro-units: at least the bid, unless
-            ``below_bid``, at most the payment offered, and in all at most the budget, or what ``clear`` said if there
-            is one ``platform_budget``. Who did not deliver is not paid.
+            [taken] what it pays for each of its offers that were taken, micro-units: at least the bid for what was
+            promised, unless ``below_bid``, at most the payment offered, and in all at most the budget, or what
+            ``clear`` said if there is one ``platform_budget``. Who did not deliver is not paid.
         """
         return clearing.price[deliveries.offers]
 
@@ -368,17 +393,28 @@ def clearing_of(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     return Clearing(core, price)
 
 
+class Fates(NamedTuple):
+    """What became of the offers of a round, [offers]; without meaning for those that were refused."""
+
+    delivered: BoolArray  # whether the update arrived
+    promised: IntArray | None = None  # the part of the work that was promised, in millionths; None: all of it
+    done: IntArray | None = None
+
+
 def deliveries_of(
     book: Book,
     clearing: Clearing,
     m: int,  # the service
-    delivered: BoolArray,  # [offers] whether each update arrived, where the offer was taken
+    fates: Fates,
     before: float,
     after: float,
 ) -> Deliveries:
     """Return what came of a service's offers that were taken."""
     places = np.flatnonzero((clearing.core != NO_CORE) & (book.services == m))
-    return Deliveries(m, read_only(places), read_only(delivered[places]), before, after)
+    promised, done = (
+        read_only(np.ones(len(places)) if it is None else it[places] / MICRO) for it in (fates.promised, fates.done)
+    )
+    return Deliveries(m, read_only(places), read_only(fates.delivered[places]), promised, done, before, after)
 
 
 def settlement_of(
@@ -393,7 +429,8 @@ def settlement_of(
     returned = mechanism.settle(book, clearing, deliveries)
     whole = _whole_numbers(returned, deliveries.offers.shape, "prices", refuse, "offer taken")
     prices = np.where(deliveries.delivered, whole, 0)
-    least = np.zeros_like(prices) if mechanism.below_bid else book.bids[deliveries.offers]
+    bids = book.bids[deliveries.offers] * to_micro(deliveries.promised) // MICRO
+    least = np.zeros_like(prices) if mechanism.below_bid else bids
     most = book.payments[deliveries.offers]
     for at in np.flatnonzero(deliveries.delivered & ((prices < least) | (prices > most))).tolist():
         place, price = int(deliveries.offers[at]), int(prices[at])
@@ -412,7 +449,8 @@ def settlements_of(
     mechanism: Mechanism,
     book: Book,
     clearing: Clearing,
-    delivered: BoolArray,  # [offers] whether each update arrived, where the offer was taken
+    prices: MicroArray,  # [offers] what is paid for what was promised
+    fates: Fates,
     before: FloatArray,  # [M]
     after: FloatArray,  # [M]
     round_: int,
@@ -421,9 +459,9 @@ def settlements_of(
 
     Errors as in ``settlement_of``.
     """
-    taken, prices, deliveries = clearing.core != NO_CORE, clearing.price.copy(), []
+    taken, prices, deliveries = clearing.core != NO_CORE, prices.copy(), []
     for m in np.unique(book.services[taken]).tolist():
-        deliveries.append(deliveries_of(book, clearing, m, delivered, float(before[m]), float(after[m])))
+        deliveries.append(deliveries_of(book, clearing, m, fates, float(before[m]), float(after[m])))
         if mechanism.settles:
             places = deliveries[-1].offers
             prices[places] = settlement_of(mechanism, book, clearing, deliveries[-1], round_)
@@ -447,6 +485,26 @@ def learn(mechanism: Mechanism, book: Book, clearing: Clearing, deliveries: tupl
             record[(0, *places)] += 1
             record[(1, *places)] += its.delivered
         mechanism.record = read_only(record)
+
+
+def menu_of(mechanism: Mechanism, book: Book, clearing: Clearing, round_: int) -> Menu | None:
+    """Return the menu of a round.
+
+    Raises:
+        ClearingError: it is none, or a payment on it is above the price of the offer.
+    """
+    menu, refuse = mechanism.menu(book, clearing), partial(_refusal, mechanism, "menu", round_)
+    if menu is None:
+        return None
+    prices = clearing.price[clearing.core != NO_CORE]
+    quantity, payment = (np.asarray(getattr(menu, name, None)) for name in ("quantity", "payment"))
+    entries, parts = quantity.shape, np.unique(np.rint(quantity * MICRO) if quantity.dtype.kind == "f" else [])
+    right = len(entries) == 1 and len(parts) == len(quantity) > 0 and (parts > 0).all() and (parts <= MICRO).all()
+    if not right or payment.dtype.kind != "i" or payment.shape not in (entries, (len(prices), *entries)):
+        raise refuse(": must return a Menu of different quantities above 0 and up to 1, and of whole payments for each")
+    if (payment < 0).any() or (payment.size and (payment > prices[:, None]).any()):
+        raise refuse(": a payment is below 0, or above the price of its offer")
+    return Menu(quantity, payment.astype(np.int64))
 
 
 def _refusal(mechanism: Mechanism, name: str, round_: int, problem: str) -> ClearingError:

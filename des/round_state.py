@@ -9,7 +9,7 @@ import numpy as np
 
 from des.clients.population import Qualities
 from des.clock import Microseconds
-from des.log_records import ClientReport, OfferReport, Outcome, RoundReport, ServiceReport
+from des.log_records import ClientReport, OfferReport, Outcome, ResponseReport, RoundReport, ServiceReport
 from des.mechanism import Asks, Book, Clearing
 from des.money import Micro
 from des.offer_checks import CheckedOffer
@@ -51,6 +51,10 @@ class Round:
         """Return the jobs of service ``m`` whose updates arrive, in the order of its offer."""
         return [job for job in self.jobs.get(m, ()) if job and job.outcome is Outcome.SERVED]
 
+    def at_work(self, m: int) -> list[Job]:
+        """Return the jobs of service ``m`` that are begun, in the order of its offer."""
+        return [job for job in self.jobs.get(m, ()) if job and job.outcome is not Outcome.DECLINED]
+
     def unwilling(self, m: int) -> BoolArray | None:
         """Return the clients [C] that service ``m`` cannot have: they do not serve it, or it has tried them already.
 
@@ -87,7 +91,9 @@ def round_report(
         start=current.start,
         end=end,
         services=tuple(
-            ServiceReport.of(spec, state, reward(spec, state), offers.get(m, ()))
+            ServiceReport.of(
+                spec, state, reward(spec, state), offers.get(m, ()), sum([job.samples for job in current.served(m)])
+            )
             for m, (spec, state) in enumerate(zip(current.services, states, strict=True))
         ),
         offers=tuple(chain.from_iterable(offers.values())),
@@ -95,6 +101,11 @@ def round_report(
         losses={name: _NO_LOSSES if outcome is None else outcome.losses for name, outcome in trained.items()},
         last=last,
         clients=None if truthful else tuple(chain.from_iterable(_client_reports(current, offers))),
+        responses=tuple(
+            ResponseReport(current.number, job.service, job.client, job.promised, job.done)
+            for job in chain.from_iterable(current.jobs.values())
+            if job is not None and job.cost is not None
+        ),
     )
 
 
@@ -128,6 +139,10 @@ def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]])
     """Yield each service's rows of clients.csv, given all rows of offers.csv by service."""
     held = current.world.held
     for m, reports in offers.items():
+        costs = [
+            int(held.cost[m, offer.client]) if job is None or job.cost is None else job.cost
+            for offer, job in zip(reports, current.jobs[m], strict=True)
+        ]
         yield [
             ClientReport(
                 offer.round,
@@ -137,10 +152,10 @@ def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]])
                 offer.data_size,
                 float(held.emd[m, offer.client]),
                 offer.emd,
-                int(held.cost[m, offer.client]),
+                cost,
                 offer.bid,
                 offer.paid,
-                None if offer.paid is None else offer.paid - int(held.cost[m, offer.client]),
+                None if offer.paid is None else offer.paid - cost,
             )
-            for offer in reports
+            for offer, cost in zip(reports, costs, strict=True)
         ]

@@ -9,7 +9,7 @@ import simpy
 
 from des.clock import NEVER, Clock, Microseconds
 from des.log_records import Kind, MarketEvent, Outcome
-from des.money import Micro, to_micro
+from des.money import MICRO, Micro, to_micro
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,13 +40,16 @@ class Job:
     client: int  # index
     core: int  # index of the client's core, 0 to K - 1
     price: Micro  # what the service pays for the update, micro-units
-    samples: int  # D, the images that the client reports; it trains on those that it holds
+    samples: int  # D, the images that the client reports, or what it promises of them; it trains on those that it holds
     compute: Microseconds  # how long training takes
     upload: Microseconds  # how long sending the update takes
     limit: Microseconds  # when the job is cut off because the platform stops waiting or the client leaves
     outcome: Outcome  # ``served`` when the update arrives in time, else ``dropped``; certain from the award on
     start: Microseconds | None = None
     end: Microseconds | None = None
+    promised: int = MICRO  # the part of the work that the client promised, in millionths; see ``des.response``
+    done: int = MICRO  # the part that it does
+    cost: Micro | None = None  # what that costs it, micro-units; None where clients do all of the work
 
 
 class Journal:

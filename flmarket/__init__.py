@@ -13,8 +13,9 @@ if TYPE_CHECKING:
     from des.allocation import NO_CORE, allocate
     from des.behaviour import Behaviour, Outcomes, Setting, behaviour
     from des.cost import Cost, Work, cost
-    from des.mechanism import Asks, Book, Clearing, Deliveries, Mechanism, RoundView, mechanism
+    from des.mechanism import Asks, Book, Clearing, Deliveries, Mechanism, Menu, RoundView, mechanism
     from des.observation import Feedback, Observation, Offer, Status
+    from des.response import Awards, BestResponse, Response, response
     from fl.data.registry import dataset
     from fl.training.aggregator import Aggregator, Updates, aggregator
     from fl.training.models import model
@@ -44,8 +45,10 @@ __all__ = [
     "NO_CORE",
     "Aggregator",
     "Asks",
+    "Awards",
     "BatchFailed",
     "Behaviour",
+    "BestResponse",
     "Book",
     "Clearing",
     "Cost",
@@ -55,12 +58,14 @@ __all__ = [
     "InputError",
     "MLflow",
     "Mechanism",
+    "Menu",
     "Observation",
     "Offer",
     "Outcomes",
     "PluginError",
     "Policy",
     "PolicyContext",
+    "Response",
     "Results",
     "RoundView",
     "RunError",
@@ -91,6 +96,7 @@ __all__ = [
     "policy",
     "policy_from",
     "read",
+    "response",
     "run",
     "service_env",
     "spaces",
@@ -102,8 +108,9 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "des.allocation": ("NO_CORE", "allocate"),
     "des.behaviour": ("Behaviour", "Outcomes", "Setting", "behaviour"),
     "des.cost": ("Cost", "Work", "cost"),
-    "des.mechanism": ("Asks", "Book", "Clearing", "Deliveries", "Mechanism", "RoundView", "mechanism"),
+    "des.mechanism": ("Asks", "Book", "Clearing", "Deliveries", "Mechanism", "Menu", "RoundView", "mechanism"),
     "des.observation": ("Feedback", "Observation", "Offer", "Status"),
+    "des.response": ("Awards", "BestResponse", "Response", "response"),
     "fl.data.registry": ("dataset",),
     "fl.training.aggregator": ("Aggregator", "Updates", "aggregator"),
     "fl.training.models": ("model",),

@@ -23,8 +23,9 @@ from des.allocation import NO_CORE, tie_order_of
 from des.behaviour import Behaviour
 from des.cost import Cost, costs
 from des.log_records import RoundReport
-from des.mechanism import Book, Mechanism, RoundView, clearing_of
-from des.money import MICRO
+from des.mechanism import Book, Mechanism, Menu, RoundView, clearing_of
+from des.money import MICRO, to_micro
+from des.response import Awards, Response, Terms
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, read_only
@@ -47,7 +48,15 @@ from scenarios.running.run_options import RunOptions
 
 T = TypeVar("T", Policy, Behaviour)
 
-__all__ = ["check_aggregator", "check_behaviour", "check_cost", "check_measure", "check_mechanism", "check_policy"]
+__all__ = [
+    "check_aggregator",
+    "check_behaviour",
+    "check_cost",
+    "check_measure",
+    "check_mechanism",
+    "check_policy",
+    "check_response",
+]
 
 _SERVICES = "mnist", "fashion-mnist", "emnist"
 _SMALL = ["training.backend=surrogate", "rounds=6", "clients.count=6"]
@@ -154,6 +163,31 @@ def check_cost(cost: type[Cost], **options: Any) -> None:
             _require(
                 name != "speed" or made.uses_speed or not steps.any(), "uses_speed is False, but speed plays a part"
             )
+
+
+def check_response(response: type[Response], **options: Any) -> None:
+    """Check that a response keeps its contracts.
+
+    Quantities are 0 to 1, off a menu where there is one, and the same when asked again, in whatever order awards come;
+    nothing costs nothing, and more costs no less.
+    """
+    _require(not (problem := subclass_problem(response, Response)), str(problem))
+    with _contracts(f"response {response.__name__}"):
+        values = np.meshgrid((0.0, 0.4, 1.0, 3.0), (0.0, 0.5, 1.0), (40, 900), (0.0, 1.1), (1.0, 3.0), indexing="ij")
+        price, cost, size, emd, unit = (array.ravel() for array in values)
+        places = np.arange(len(price))
+        menu = Menu(np.array([0.25, 1.0]), np.array([100_000, 400_000]))
+        for shown in (None, menu):
+            terms = Terms(response(**options))
+            awards = Awards(1, places % 2, places // 2, price, cost, size, emd, unit, shown)
+            answers, order = terms.answers(awards, to_micro(price)), places[::-1]
+            columns = (array[order] for array in (places % 2, places // 2, price, cost, size, emd, unit))
+            other = terms.answers(Awards(1, *columns, shown), to_micro(price)[order])
+            same = all((one[order] == two).all() for one, two in zip(answers, other, strict=True))
+            _require(same, "awards in another order are answered otherwise")
+        costs = [terms.response.cost(awards, np.full(len(price), quantity)) for quantity in (0.0, 0.5, 1.0)]
+        _require((costs[0] == 0).all(), "cost(): nothing must cost nothing")
+        _require((np.diff(costs, axis=0) >= 0).all(), "cost(): more of the work must not cost less")
 
 
 def check_aggregator(aggregator: type[Aggregator], **options: Any) -> None:

@@ -21,6 +21,7 @@ from des.cost import Cost
 from des.market import Market
 from des.mechanism import MECHANISMS, Mechanism
 from des.money import MICRO, to_micro
+from des.response import Response, Terms
 from des.schedule import Change, Conditions, Schedule
 from des.service import ServiceSpec
 from des.timeline import Durations
@@ -370,8 +371,13 @@ def known_curve(scenario: Scenario, service: Service) -> Curve | None:
     return backend_of(scenario).known(service.dataset, scenario.training_for(service.dataset))
 
 
-def population_spec(scenario: Scenario, behaviour: Behaviour | None = None, cost: Cost | None = None) -> PopulationSpec:
-    """Return the clients as the market knows them; their behaviour and costs are the scenario's if none are given."""
+def population_spec(
+    scenario: Scenario,
+    behaviour: Behaviour | None = None,
+    cost: Cost | None = None,
+    response: Response | None = None,
+) -> PopulationSpec:
+    """Return the clients as the market knows them; behaviour, cost and response, if given, replace the scenario's."""
     clients, market, owned = scenario.clients, scenario.market, partitions_of(scenario)
     partitions = None if owned is None else tuple(owned[service.dataset] for service in scenario.services)
     sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes if size})
@@ -388,7 +394,15 @@ def population_spec(scenario: Scenario, behaviour: Behaviour | None = None, cost
         partitions=partitions,
         everything=not clients.data_size,
         serves=eligibility(scenario),
+        response=_terms(clients, response),
     )
+
+
+def _terms(clients: Clients, response: Response | None) -> Terms | None:
+    """Return the terms on which clients answer awards; None where they do all of the work."""
+    own = clients.response
+    terms = (Terms(response or it.create(), own.of, own.epsilon, own.delta, own.clip) for it in clients.answer())
+    return next(terms, None)
 
 
 def eligibility(scenario: Scenario) -> BoolArray | None:
@@ -420,7 +434,7 @@ def cores_of(clients: Clients) -> IntArray | None:
 def _behaviour(clients: Clients) -> Behaviour:
     """Return a new object for each behaviour in use, as one where there are several."""
     named = clients.behaviours()
-    if clients.truthful:  # whoever is, alike
+    if clients.bids_costs:  # whoever does, alike
         named = named[:1] * len(named)
     made = {it.table: it.create() for it in named}
     members: list[Behaviour] = [made[it.table] for it in named]

@@ -68,6 +68,11 @@ class World:
             self._population.close(number, paid, self._names)
             self._closed = number
 
+    @property
+    def respond(self) -> bool:
+        """Whether clients answer how much of the work they do."""
+        return self._population.spec.response is not None
+
     def mechanism(self, round_: int) -> str:
         rules = self.conditions(round_).rules
         return self._mechanism if rules is None else rules[0]

@@ -18,6 +18,7 @@ from des.clients.disclosure import Disclosure
 from des.clients.mixture import Mixture
 from des.cost import ALIKE, Cost, PrivateType, cost_ends, require_not_negative
 from des.money import MicroArray
+from des.response import Terms
 from fl.arithmetic.elementary import rounded
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.data.dqi import DQIParameters, dqi, dqi_range
@@ -74,6 +75,7 @@ class PopulationSpec:
     partitions: tuple[Partition, ...] | None = None
     everything: bool = False  # whether clients hold all that they own in each round
     serves: BoolArray | None = None  # [M, C] whether a client can serve a service; None if all can serve all
+    response: Terms | None = None  # how clients answer awards; None: they do all of the work
 
     @property
     def counts(self) -> list[int]:

@@ -19,7 +19,9 @@ from des.clients.data_sources import Choices, DataSource, Holdings, data_source
 from des.clients.data_tables import DataSets, DataTables, PopulationSpec, Ranges, Valuation
 from des.clients.disclosure import CostNoise, DQIView
 from des.cost import costs, require_not_negative
-from des.money import Micro, MicroArray
+from des.mechanism import Menu
+from des.money import MICRO, Micro, MicroArray
+from des.response import Answers, Awards
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from fl.data.dqi import DQIParameters
@@ -159,6 +161,23 @@ class Population:
             result[:, own] = amounts
         return np.maximum(result, 0) if claimed else result
 
+    def answers(
+        self,
+        held: Held,
+        places: tuple[IntArray, IntArray],  # [awards] the service and the client of each
+        prices: MicroArray,  # [awards] what all of the work is paid, micro-units
+        menu: Menu | None,
+    ) -> Answers | None:
+        """Return what clients answer to awards; None where they do all of the work. Errors as in ``Terms.answers``."""
+        if self.spec.response is None:
+            return None
+        services, clients = map(read_only, places)
+        data = held.some(services, clients)
+        price, cost = read_only(prices / MICRO), read_only(held.cost[places] / MICRO)
+        unit = read_only(self.types[places])
+        awards = Awards(held.round, services, clients, price, cost, data.data_size, data.emd, unit, menu)
+        return self.spec.response.answers(awards, prices)
+
     def close(
         self,
         round_: int,  # n; every round is closed once, in order
@@ -171,8 +190,9 @@ class Population:
 
     @property
     def truthful(self) -> bool:
-        """Whether clients bid their costs and report what they hold, as in the paper."""
-        return type(self.spec.behaviour) is Truthful  # a class of a plug-in may only begin as Truthful does
+        """Whether clients bid their costs, report what they hold and do all of the work, as in the paper."""
+        # a class of a plug-in may only begin as Truthful does
+        return type(self.spec.behaviour) is Truthful and self.spec.response is None
 
     @property
     def learns(self) -> bool:

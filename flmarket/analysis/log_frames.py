@@ -17,7 +17,7 @@ from des.money import MICRO
 from fl.arrays import AnyArray
 from flmarket.core.errors import InputError, shortened
 from flmarket.core.text import counted
-from scenarios.logs.columns import ALL_TABLES, CLIENTS
+from scenarios.logs.columns import ALL_TABLES, CLIENTS, RESPONSES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import Column, Table
 
@@ -196,13 +196,18 @@ def _different(column: Column, values: AnyArray) -> AnyArray:
 def having(
     runs: Sequence[RunDirectory], name: str, notify: Callable[[str], None] = lambda _: None
 ) -> Sequence[RunDirectory]:
-    """Return the runs that have a table; there is no clients.csv where clients are truthful."""
-    with_table = [run for run in runs if name != CLIENTS.name or CLIENTS.path(run.path).exists()]
+    """Return the runs that have a table; some have no clients.csv, or no responses.csv."""
+    if (why := _WITHOUT.get(name)) is None:
+        return runs
+    with_table = [run for run in runs if ALL_TABLES[name].path(run.path).exists()]
     if not with_table:
-        raise InputError(f"{runs[0].path}: has no clients.csv: its clients are truthful, so offers.csv holds all of it")
+        raise InputError(f"{runs[0].path}: has no {name}.csv: its clients {why}, so offers.csv holds all of it")
     if without := len(runs) - len(with_table):
-        notify(f"{without} of {counted(len(runs), 'run')} left out: without {name}.csv, as their clients are truthful")
+        notify(f"{without} of {counted(len(runs), 'run')} left out: without {name}.csv, as their clients {why}")
     return with_table
+
+
+_WITHOUT = {CLIENTS.name: "are truthful", RESPONSES.name: "do all of the work"}  # what clients are where a table is not
 
 
 def _dtype(column: Column) -> Any:

@@ -113,6 +113,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
             any(change.rules is not None for change in schedule.changes),
             "changes its mechanism in the middle of the run",
         ),
+        (spec.response is not None, "has clients that respond to awards (clients.response)"),
         (not market.population.truthful, f"has clients that need not tell the truth (behaviour {behaviour.__name__})"),
         (spec.serves is not None, "has clients that cannot serve every service (clients.groups, services)"),
         (

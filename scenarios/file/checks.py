@@ -27,7 +27,17 @@ from scenarios.file.client_files import partition_of, partitions_of, trace_of, w
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.key_mistakes import findings
 from scenarios.file.problems import Mistake, Path, number, quoted
-from scenarios.file.schema import DATASET, REGISTRIES, ClientCost, ClientGroup, Clients, CostUnit, Scenario, Service
+from scenarios.file.schema import (
+    DATASET,
+    REGISTRIES,
+    ClientCost,
+    ClientGroup,
+    ClientResponse,
+    Clients,
+    CostUnit,
+    Scenario,
+    Service,
+)
 
 LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
 
@@ -81,6 +91,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     yield from _market_size(scenario)
     yield from _aggregation(scenario)
     yield from _conduct(scenario)
+    yield from _response(scenario)
     if catalogue.own_policies:
         yield from _policy_options(scenario)
     if catalogue.played:
@@ -176,6 +187,18 @@ def _conduct(scenario: Scenario) -> Iterator[Mistake]:
                 f"needs models that are trained, and backend = {quoted(backend)} follows curves of honest "
                 f'training; set training.backend to "real", or remove {key}',
             )
+
+
+def _response(scenario: Scenario) -> Iterator[Mistake]:
+    own, trains = scenario.clients.response, BACKENDS[scenario.training.backend].trains
+    if own.kind is None and own != ClientResponse():
+        yield Mistake(("clients", "response"), "has no kind, so that its other keys say nothing; name one")
+    elif own.kind is not None and own.of != "data" and not trains:
+        yield Mistake(
+            ("clients", "response", "of"),
+            f"{own.of!r} needs models that are trained, and backend = {quoted(scenario.training.backend)} knows data "
+            'alone; set training.backend to "real", or give a part of "data"',
+        )
 
 
 def _fits(scenario: Scenario, used: Collection[str]) -> Iterator[Mistake]:

@@ -21,6 +21,7 @@ from pydantic_core import PydanticCustomError
 from des.behaviour import BEHAVIOURS, TRUTHFUL
 from des.cost import COSTS, LINEAR, PrivateType
 from des.mechanism import DEFAULT, MECHANISMS
+from des.response import RESPONSES
 from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
 from fl.data.emd import largest_emd
@@ -52,6 +53,7 @@ REGISTRIES: tuple[Registry[Any], ...] = (
     MECHANISMS,
     BEHAVIOURS,
     COSTS,
+    RESPONSES,
     AGGREGATORS,
     ALL_MEASURES,
 )
@@ -119,6 +121,9 @@ AggregatorName = Annotated[
 ]
 BehaviourName = Annotated[
     str, AfterValidator(partial(_installed, "behaviour")), Field(json_schema_extra={"names": "behaviour"})
+]
+ResponseName = Annotated[
+    str, AfterValidator(partial(_installed, "response")), Field(json_schema_extra={"names": "response"})
 ]
 
 
@@ -242,6 +247,34 @@ class ClientBehaviour(TomlTable):
     options: Annotated[Options, Doc("Settings of the behaviour, as the behaviour documents them.")] = {}
 
 
+class ClientResponse(TomlTable):
+    """The clients' response: how much they do of the work that they were awarded."""
+
+    kind: Annotated[
+        ResponseName | None,
+        Field(json_schema_extra={"absent": "all of it"}),
+        Doc("""quadratic (the best response to a quadratic cost), moral-hazard (promise everything, and shirk where it
+        pays), or a plug-in; docs/responses.md. Absent: clients do all of the work, as in the paper."""),
+    ] = None
+    of: Annotated[
+        Literal["data", "epochs", "epsilon"],
+        Doc("""The thing that a client gives a part of: its data, its local epochs, or its privacy (epsilon): then it
+        clips its update and adds Gaussian noise. The last two need models that are really trained."""),
+    ] = "data"
+    epsilon: Annotated[
+        float, Gt(0), Le(1e6), Doc("The privacy loss of all of the work, where it is a part of that which is given.")
+    ] = 1.0
+    delta: Annotated[
+        float, Gt(0), Lt(1), Doc("The probability with which the privacy loss may be larger (differential privacy).")
+    ] = 1e-5
+    clip: Annotated[
+        float, Gt(0), Le(1e6), Doc("The L2 norm to which a client clips its update before it adds noise.")
+    ] = 1.0
+    options: Annotated[
+        Options, Field(exclude_if=lambda it: not it), Doc("Settings of the response, as the response documents them.")
+    ] = {}
+
+
 class ClientLabelMix(TomlTable):
     """The distribution of the labels of a client's data, in place of an EMD."""
 
@@ -317,6 +350,11 @@ class Clients(TomlTable):
     ] = None
     behaviour: Annotated[ClientBehaviour, Doc("The clients' behaviour: what they bid and report.")] = ClientBehaviour()
     lasting: Annotated[ClientLasting, Doc("The persistence of a client's data from round to round.")] = ClientLasting()
+    response: Annotated[
+        ClientResponse,
+        Field(exclude_if=lambda it: it == ClientResponse()),
+        Doc("The clients' response: how much they do of the work that they were awarded."),
+    ] = ClientResponse()
     groups: Annotated[
         Several["ClientGroup"],
         MaxLen(100),
@@ -358,8 +396,24 @@ class Clients(TomlTable):
 
     @property
     def truthful(self) -> bool:
-        """Whether all clients bid their costs and report what they hold, as in the paper."""
+        """Whether all clients bid their costs, report what they hold and do all of the work, as in the paper."""
+        return self.bids_costs and not self.responds
+
+    @property
+    def bids_costs(self) -> bool:
+        """Whether all clients bid their costs and report what they hold."""
         return all(it.name == TRUTHFUL for it in self.behaviours())
+
+    @property
+    def responds(self) -> bool:
+        """Whether clients answer how much they do of the work that they were awarded."""
+        return self.response.kind is not None
+
+    def answer(self) -> Iterator["NamedPlugin"]:
+        """Yield the response, if there is one."""
+        if self.response.kind is not None:
+            table: Path = ("clients", "response")
+            yield NamedPlugin(RESPONSES, self.response.kind, self.response.options, table, "kind")
 
     def group_names(self) -> list[str]:
         """Return the name of the group that each client is of; empty for one of none."""
@@ -759,6 +813,7 @@ class Scenario(TomlTable):
         yield NamedPlugin(MECHANISMS, market.mechanism, market.options, ("market",), "mechanism")
         yield NamedPlugin(BEHAVIOURS, behaviour.kind, behaviour.options, shared, "kind")
         yield from (own for own in self.clients.behaviours() if own.table != shared)
+        yield from self.clients.answer()
         yield self.training.aggregation.plugin()
 
     def service(self, name: str) -> Service:

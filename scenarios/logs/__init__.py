@@ -1,1 +1,1 @@
-"""A run's directory and its tables (four, with clients.csv): what they hold, how they are written and read."""
+"""A run's directory and its tables: what they hold, how they are written and read."""

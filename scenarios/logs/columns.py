@@ -1,4 +1,4 @@
-"""The columns of rounds.csv, offers.csv, events.csv and clients.csv, each declared once.
+"""The columns of rounds.csv, offers.csv, events.csv, clients.csv and responses.csv, each declared once.
 
 Whatever writes, reads, exports, judges, verifies or documents the logs takes names, order, types and units from here.
 The values are those of the records in ``des.log_records``, in the same order: docs/logs.md shows how a column is added.
@@ -11,7 +11,19 @@ from pathlib import Path
 
 from des.log_records import Kind, Outcome
 from des.observation import Status
-from scenarios.logs.table import ACCURACY, INTEGER, MEAN_MONEY, MONEY, NUMBER, TIME, WORD, Column, Table, one_of
+from scenarios.logs.table import (
+    ACCURACY,
+    INTEGER,
+    MEAN_MONEY,
+    MONEY,
+    NUMBER,
+    QUANTITY,
+    TIME,
+    WORD,
+    Column,
+    Table,
+    one_of,
+)
 
 RERUN = "--rerun"  # the ``rule`` of a column that no rule can re-derive; playing the run again can
 
@@ -76,8 +88,8 @@ ROUNDS = Table(
         Column("spent", MONEY, "sum of what served clients were paid", "totals"),
         Column("wanted", INTEGER, "offers that the service made", "totals", "offers"),
         Column("served", INTEGER, "offers that were served: the client trained and was paid", "totals", "offers"),
-        Column("refused", INTEGER, "offers that were outbid or dropped", "totals", "offers"),
-        Column("samples", INTEGER, "images that served clients trained on", "totals", "images", NOBODY),
+        Column("refused", INTEGER, "offers that were outbid, dropped or declined", "totals", "offers"),
+        Column("samples", INTEGER, "images that served clients trained on, as they say", "totals", "images", NOBODY),
         Column("mean_emd", NUMBER, "mean EMD of served clients' data (eq. 1)", "totals", "", NOBODY),
         Column("mean_dqi", NUMBER, "mean DQI of served clients' data (eq. 6)", "totals", "", NOBODY),
         Column("mean_bid", MEAN_MONEY, "mean bid of served clients", "totals", "", NOBODY),
@@ -133,7 +145,8 @@ EVENTS = Table(
 
 CLIENTS = Table(
     "clients",
-    "one row for each offer, in the order of offers.csv: what it is to the client; only where clients are not truthful",
+    "one row for each offer, in the order of offers.csv: what it is to the client; only where clients are not "
+    "truthful, or respond",
     (
         Column("round", INTEGER, "the round, from 1", "interests"),
         Column("service", WORD, "service that makes the offer", "interests"),
@@ -142,7 +155,7 @@ CLIENTS = Table(
         Column("reported_size", INTEGER, "D as the client reports it, as in offers.csv", "interests", "images"),
         Column("emd", NUMBER, "realised EMD of the images that it holds", "interests"),
         Column("reported_emd", NUMBER, "EMD as the client reports it, as in offers.csv", "interests"),
-        Column("cost", MONEY, "what the work costs the client", "interests"),
+        Column("cost", MONEY, "what the work costs the client: what it does of it, if it was awarded it", "interests"),
         Column("bid", MONEY, "what it asks, as in offers.csv", "interests"),
         Column("paid", MONEY, "what it is paid, as in offers.csv", "interests", "", UNSERVED),
         Column("profit", MONEY, "what it is paid, less the cost", "interests", "", UNSERVED),
@@ -150,17 +163,32 @@ CLIENTS = Table(
     lambda report: report.clients or (),
 )
 
+RESPONSES = Table(
+    "responses",
+    "one row for each award, in the order of offers.csv: what the client answered; only where clients respond",
+    (
+        Column("round", INTEGER, "the round, from 1", "responses"),
+        Column("service", WORD, "service that was awarded the client's work", "responses"),
+        Column("client", INTEGER, "index of the client, from 0", "responses"),
+        Column("promised", QUANTITY, "the part of the work that the client promises, 0 if it declines", "responses"),
+        Column("done", QUANTITY, "the part that it does", "responses"),
+    ),
+    attrgetter("responses"),
+)
+
 TABLES = {table.name: table for table in (ROUNDS, OFFERS, EVENTS)}
 """The tables that every run has, by name."""
 
-ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS}  # all tables by name
+ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS, RESPONSES.name: RESPONSES}  # all tables by name
 
 
-def tables_of(*, truthful: bool) -> Mapping[str, Table]:
-    """Return the tables that a run has, by name, given whether its clients are truthful."""
-    return TABLES if truthful else ALL_TABLES
+def tables_of(*, truthful: bool, respond: bool) -> Mapping[str, Table]:
+    """Return the tables that a run has, by name, given whether its clients are truthful and whether they respond."""
+    absent = {CLIENTS.name: truthful, RESPONSES.name: not respond}
+    return {name: table for name, table in ALL_TABLES.items() if not absent.get(name)}
 
 
 def tables_in(directory: Path) -> Mapping[str, Table]:
-    """Return the tables that a run's directory has, by name: clients.csv is there or not."""
-    return tables_of(truthful=not os.path.lexists(CLIENTS.path(directory)))
+    """Return the tables that a run's directory has, by name: clients.csv and responses.csv are there or not."""
+    there = (os.path.lexists(it.path(directory)) for it in (CLIENTS, RESPONSES))
+    return tables_of(truthful=not next(there), respond=next(there))

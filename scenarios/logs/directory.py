@@ -1,8 +1,8 @@
 """Run directories, OUT/<scenario>-<hash8>/<policy>/seed-0003/, and how complete runs are recognised.
 
-They hold scenario.toml (resolved), the logs rounds.csv, offers.csv and events.csv (and clients.csv, where clients are
-not truthful), run.log, in an incomplete run checkpoint/, and meta.json, which is written last: whether the run is
-complete, and the digests of all files.
+They hold scenario.toml (resolved), the logs rounds.csv, offers.csv and events.csv (and clients.csv and responses.csv,
+where clients are not truthful, or respond), run.log, in an incomplete run checkpoint/, and meta.json, which is written
+last: whether the run is complete, and the digests of all files.
 """
 
 import os
@@ -27,7 +27,7 @@ from flmarket.core.files import (
     write_synced,
 )
 from flmarket.core.names import folder_problem
-from scenarios.logs.columns import ALL_TABLES, CLIENTS, TABLES
+from scenarios.logs.columns import ALL_TABLES, TABLES
 from scenarios.logs.digests import damage, misshapen, records, seal, unseal
 from scenarios.logs.run_state import RunState
 from scenarios.logs.writing import Mark, ReplacedError
@@ -42,7 +42,7 @@ NOT_A_RUN = "not a run directory; a run directory has a scenario.toml and the ta
 PLAY_CHANGED = "start over with the option fresh-changed, or choose another folder"
 _SEALED = (SCENARIO, *(table.path(Path()).name for table in TABLES.values()), LOG)
 """The files of a complete run that meta.json keeps the digests of."""
-_MAYBE = CLIENTS.path(Path()).name  # one more, which only runs have whose clients are not truthful
+_MAYBE = tuple(it.path(Path()).name for name, it in ALL_TABLES.items() if name not in TABLES)  # which some runs have
 _RESULTS = {*(table.path(Path()).name for table in ALL_TABLES.values()), META, CHECKPOINT}
 _FILES = {*_RESULTS, SCENARIO, LOG}
 _HASHED = re.compile(r".+-[0-9a-f]{8}")
@@ -137,8 +137,8 @@ class RunDirectory:
     def damage(self, *, digests: bool) -> list[str]:
         """Return a sentence for each file of a complete run that is not what meta.json records; none if all are."""
         meta = self.meta()
-        names = (*_SEALED, _MAYBE) if _MAYBE in meta["files"] or os.path.lexists(self.path / _MAYBE) else _SEALED
-        return list(damage(self.path, names, meta, growing=LOG, digests=digests))
+        more = [name for name in _MAYBE if name in meta["files"] or os.path.lexists(self.path / name)]
+        return list(damage(self.path, (*_SEALED, *more), meta, growing=LOG, digests=digests))
 
     def require_whole(self, *, digests: bool) -> None:
         """Check that the files of a complete run are what meta.json records; see ``damage``."""
@@ -211,7 +211,7 @@ class RunDirectory:
         must be what was written, where that is given by table.
         """
         try:
-            files = records(self.path, (*_SEALED, _MAYBE))
+            files = records(self.path, (*_SEALED, *_MAYBE))
         except OSError as error:
             raise WriteError(self.path / META, error) from error
         for name, mark in (written or {}).items():

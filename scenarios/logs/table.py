@@ -175,10 +175,11 @@ MONEY = Type(
 )
 # Most events share an instant with others.
 TIME = Type("time", "exactly six decimals", "float64", micro, lru_cache(maxsize=256)(six_decimals), exact=True)
+QUANTITY = Type("quantity", "exactly six decimals, from 0 to 1", "float64", micro, six_decimals, exact=True)
 MEAN_MONEY = Type(
     "mean money", "rounded to six decimals, in the scenario's unit of money", "float64", float, _six_decimals
 )
 ACCURACY = Type("accuracy", "correct / tested, rounded to six decimals", "float64", float, _six_decimals)
 
-TYPES = (WORD, INTEGER, NUMBER, MONEY, TIME, MEAN_MONEY, ACCURACY)
+TYPES = (WORD, INTEGER, NUMBER, MONEY, TIME, QUANTITY, MEAN_MONEY, ACCURACY)
 """All types but those whose values are listed by name (``one_of``)."""

@@ -175,7 +175,8 @@ def resume(
 
 def tables_for(setup: Setup) -> Mapping[str, Table]:
     """Return the tables that a run has, by name."""
-    return tables_of(truthful=setup.market.population.truthful)
+    clients = setup.market.population
+    return tables_of(truthful=clients.truthful, respond=clients.spec.response is not None)
 
 
 class Checkpointer(Callback):

@@ -187,7 +187,8 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
         if view.absence(service):
             words = f"{view.absence(service)}."
         elif not book.has_best(service):
-            words = f"The best set is worked out for pay-as-offered with up to {MOST_CLIENTS} clients only."
+            where = f"pay-as-offered and all of the work, with up to {MOST_CLIENTS} clients"
+            words = f"The best set is worked out for {where}, only."
         elif view.event is not None:
             words = "The best set is shown once the round is over."
         elif key not in self._known:

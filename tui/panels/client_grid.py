@@ -33,6 +33,7 @@ COLORS = {
     BidVerdict.SERVED.value: "success",
     BidVerdict.OUTBID.value: "error",
     BidVerdict.DROPPED.value: "warning",
+    BidVerdict.DECLINED.value: "warning",
     WANTED: "warning",
 }
 

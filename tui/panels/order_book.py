@@ -26,12 +26,18 @@ QUALITY = (
     TableColumn("size", "D", right=True, leaves=3),
     TableColumn("emd", "EMD", right=True, leaves=2),
 )
-COLORS = {BidVerdict.SERVED: "success", BidVerdict.OUTBID: "error", BidVerdict.DROPPED: "warning"}
+COLORS = {
+    BidVerdict.SERVED: "success",
+    BidVerdict.OUTBID: "error",
+    BidVerdict.DROPPED: "warning",
+    BidVerdict.DECLINED: "warning",
+}
 
 
 CAME = {
     BidVerdict.SERVED: "{who} got client {client}",
     BidVerdict.DROPPED: "{who} did not get client {client}",
+    BidVerdict.DECLINED: "{who} did not get client {client}",
     BidVerdict.OUTBID: "{who} did not get client {client}",
     BidVerdict.UNWANTED: "{who} made client {client} no offer",
     BidVerdict.MISFIT: "{who} made client {client} no offer",
@@ -178,7 +184,7 @@ class BookTable(TableView):
     def walked(self, bid: Line) -> tuple[str, str]:
         """Return what has become of a bid by this moment of a walk through the round: the sign, and words."""
         mark = self._view.mark(bid.service, bid.client) if self._view else ""
-        known = mark in {BidVerdict.OUTBID.value, BidVerdict.OFFLINE.value}
+        known = mark in {it.value for it in (BidVerdict.OUTBID, BidVerdict.DECLINED, BidVerdict.OFFLINE)}
         return mark, bid.reason if known else WALK_WORDS.get(mark, WORDS[bid.verdict])
 
 

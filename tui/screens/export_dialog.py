@@ -12,7 +12,7 @@ from textual.widget import Widget
 from textual.widgets import Button, Input, Label, Select, Static
 
 from flmarket.core.files import replacing, replacing_text
-from scenarios.logs.columns import ALL_TABLES, tables_of
+from scenarios.logs.columns import ALL_TABLES, TABLES, tables_of
 from tui.screens.dialog import Box, Dialog
 from tui.state.watched_run import Session
 from tui.textual_internals import lines_of
@@ -31,9 +31,8 @@ class ExportDialog(Dialog[Path]):
 
     def compose(self) -> ComposeResult:
         known = None if self._session is None else self._session.scenario
-        truthful = known is None or known.clients.truthful
-        tables = () if self._session is None else tuple(tables_of(truthful=truthful))
-        kinds = [(f"{table}.csv, all rounds so far", table) for table in tables]
+        tables = TABLES if known is None else tables_of(truthful=known.clients.truthful, respond=known.clients.responds)
+        kinds = [(f"{table}.csv, all rounds so far", table) for table in (tables if self._session else ())]
         for shown, end in (("the screen", ""), (f"{self._called} alone", PART)):
             kinds += [(f"picture of {shown}, {words}", f"{kind}{end}") for kind, words in FORMATS.items()]
         with Box():

@@ -25,6 +25,7 @@ class BidVerdict(Enum):
     SERVED = "●"
     OUTBID = "×"
     DROPPED = "!"
+    DECLINED = "-"
     UNWANTED = "·"
     MISFIT = "∘"
     OFFLINE = "z"
@@ -34,6 +35,7 @@ class BidVerdict(Enum):
 ORDER = (
     BidVerdict.SERVED,
     BidVerdict.DROPPED,
+    BidVerdict.DECLINED,
     BidVerdict.OUTBID,
     BidVerdict.UNWANTED,
     BidVerdict.MISFIT,
@@ -42,12 +44,13 @@ ORDER = (
 )
 """Verdicts, the most telling first: the order of the lines."""
 
-OUTCOMES = {Outcome.SERVED: BidVerdict.SERVED, Outcome.OUTBID: BidVerdict.OUTBID, Outcome.DROPPED: BidVerdict.DROPPED}
+OUTCOMES = {outcome: BidVerdict[outcome.name] for outcome in Outcome}
 
 WORDS = {
     BidVerdict.SERVED: "served",
     BidVerdict.OUTBID: "outbid",
     BidVerdict.DROPPED: "dropped",
+    BidVerdict.DECLINED: "declined",
     BidVerdict.UNWANTED: "not chosen",
     BidVerdict.MISFIT: "does not fit",
     BidVerdict.OFFLINE: "offline",
@@ -81,6 +84,7 @@ class RoundBook:
         self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
         self.conditions = world.conditions(logged.number)  # the budgets, K and who is offline
         self.mechanism = world.mechanism(logged.number)
+        self._respond = world.respond
         places = {row.service: m for m, row in enumerate(logged.services)}
         self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
         self._of_service: dict[int, list[OfferReport]] = {}
@@ -120,7 +124,7 @@ class RoundBook:
     @cached_property
     def verdicts(self) -> NDArray[np.int8]:
         """[M, C] the outcome for each service and client, as its place in ``ORDER``."""
-        unwanted, misfit, offline, left = (np.int8(place) for place in range(3, len(ORDER)))
+        unwanted, misfit, offline, left = (np.int8(place) for place in range(4, len(ORDER)))
         verdicts = np.where(self.qualities.bid <= np.array(self._remaining)[:, None], unwanted, misfit)
         if self.qualities.serves is not None:
             verdicts[~self.qualities.serves] = unwanted
@@ -169,8 +173,8 @@ class RoundBook:
         return int(max(self.qualities.bid[where].max(), offers.max()))
 
     def has_best(self, service: int) -> bool:
-        """Whether ``best`` is worked out: for the paper's mechanism, and not too many clients, if it takes part."""
-        return self.paper and self.clients <= MOST_CLIENTS and self._takes_part[service]
+        """Whether ``best`` is worked out: for the paper's mechanism, all of the work and not too many clients."""
+        return self.paper and not self._respond and self.clients <= MOST_CLIENTS and self._takes_part[service]
 
     def best(self, service: int, *, budget: Micro = 0, cores: int = 0, without: str | None = None) -> Possible:
         """Return the best set within a service's budget, the rivals' offers being what they were.

@@ -38,7 +38,7 @@ WALK_WORDS = {
 }
 """Signs in a walk, in words."""
 
-REFUSED = {BidVerdict.OUTBID.value, BidVerdict.DROPPED.value}
+REFUSED = {it.value for it in (BidVerdict.OUTBID, BidVerdict.DROPPED, BidVerdict.DECLINED)}
 
 WANTED = "?"  # sign of a client that a service has made an offer to, before the cores are allocated
 
@@ -144,7 +144,8 @@ class Moment:
             return MARKS.get(self.reached[name, client], "◇")
         if self.book.offer(service, client) is None or not self.offered(service):
             return BidVerdict.UNWANTED.value
-        return verdict.value if self.allocated and verdict is BidVerdict.OUTBID else WANTED
+        decided = self.allocated and verdict in {BidVerdict.OUTBID, BidVerdict.DECLINED}
+        return verdict.value if decided else WANTED
 
 
 @dataclass

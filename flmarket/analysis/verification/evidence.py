@@ -21,8 +21,10 @@ from des.cost import COSTS, CostError
 from des.costs.linear import Linear
 from des.log_records import Outcome
 from des.mechanism import DEFAULT, Mechanism
-from des.money import Micro, MicroArray, to_micro
+from des.money import MICRO, Micro, MicroArray, to_micro
 from des.observation import Status
+from des.response import RESPONSES, Response
+from des.responses.moral_hazard import MoralHazard
 from des.schedule import Presence
 from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
@@ -197,6 +199,7 @@ class Logs:
     offers: pd.DataFrame
     events: pd.DataFrame
     clients: pd.DataFrame | None = None  # None where all clients are truthful
+    responses: pd.DataFrame | None = None  # None where clients do all of the work
     before: Memory = field(default_factory=Memory)
     after: Memory = field(default_factory=Memory)
 
@@ -210,7 +213,7 @@ class Logs:
     def blocks(cls, run: RunDirectory, lines: int | None) -> Iterator["Logs"]:
         """Read logs in blocks of whole rounds, so many lines of a table at a time; all rules are to see each block."""
         scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
-        first, *others = tables_of(truthful=scenario.clients.truthful)
+        first, *others = tables_of(truthful=scenario.clients.truthful, respond=scenario.clients.responds)
         meta, places = run.meta(), {service.name: m for m, service in enumerate(scenario.services)}
 
         def placed(table: pd.DataFrame) -> pd.DataFrame:
@@ -251,7 +254,7 @@ class Logs:
     @cached_property
     def rows(self) -> Mapping[str, Rows]:
         """The block's lines of the tables as the rules take them, by name."""
-        frames = {"offers": self.offers, "events": self.events, "clients": self.clients}
+        frames = {"offers": self.offers, "events": self.events, "clients": self.clients, "responses": self.responses}
         block = {name: Rows.of(name, frame) for name, frame in frames.items() if frame is not None}
         return {"rounds": self.all_rounds.where(self.lines), **block}
 
@@ -307,9 +310,9 @@ class Logs:
 
     @cached_property
     def other_plugins(self) -> list[NamedPlugin]:
-        """The behaviours and the costs of clients that are plug-ins' and not here, or have changed since."""
+        """The behaviours, costs and responses of clients that are plug-ins' and not here, or have changed since."""
         clients = self.scenario.clients
-        used = [*clients.behaviours(), *(it.cost.plugin() for _, it in clients.kinds())]
+        used = [*clients.behaviours(), *(it.cost.plugin() for _, it in clients.kinds()), *clients.answer()]
         return [it for it in used if not self._is_here(it)]
 
     def _is_here(self, plugin: NamedPlugin) -> bool:
@@ -322,11 +325,22 @@ class Logs:
         """Whether what work costs the clients is known."""
         return all(it.registry is not COSTS for it in self.other_plugins)
 
+    @property
+    def has_response(self) -> bool:
+        """Whether the way in which clients respond is known, if they do."""
+        return all(it.registry is not RESPONSES for it in self.other_plugins)
+
+    @property
+    def _stand_in(self) -> Response | None:
+        """A response in place of one that is not here. What it would answer means nothing."""
+        return None if self.has_response else MoralHazard()
+
     @cached_property
     def behaviour(self) -> Behaviour | None:
         """The clients' behaviour; None if it, or a cost of which it makes bids, is one of ``other_plugins``."""
+        others = [it for it in self.other_plugins if it.registry is not RESPONSES]
         try:
-            return None if self.other_plugins else population_spec(self.scenario).behaviour
+            return None if others else population_spec(self.scenario, response=self._stand_in).behaviour
         except InputError:
             return None
 
@@ -342,7 +356,9 @@ class Logs:
         """
         require_same_partitions(self.scenario, self.meta, "data.partition")
         cost = None if self.has_costs else Linear(per_sample=0.0)
-        spec = population_spec(self.scenario, behaviour=self.behaviour or Truthful(), cost=cost)
+        spec = population_spec(
+            self.scenario, behaviour=self.behaviour or Truthful(), cost=cost, response=self._stand_in
+        )
         try:
             dqi = [self.dqi_parameters(service.dataset) for service in self.scenario.services]
             return Population(spec, self.data.labels, dqi, self.seed)
@@ -442,6 +458,9 @@ class Logs:
         """Yield in words what is not derived again, as something that it follows from is not here."""
         if "hashed" not in self.meta:
             yield "that scenario.toml is that of the run's hash, as an earlier version did not record what this is of"
+        if not self.has_response:
+            named = " or ".join(f"{it.name!r}" for it in self.scenario.clients.answer())
+            yield f"what clients answer to awards, as response {named} is not here, or is another one: load its file"
         if self.behaviour is None:
             others = self.other_plugins or self.scenario.clients.behaviours()
             named = " or ".join(sorted({f"{it.registry.kind} {it.name!r}" for it in others}))
@@ -465,8 +484,37 @@ class Logs:
             np.isnan(self.learned), np.rint(self.rows["rounds"]["accuracy"] * images) / images, self.learned
         )
 
+    @cached_property
+    def answered(self) -> Rows:
+        """The offers, with what was ``promised`` and ``done`` of each, in millionths; all of it where none responds."""
+        offers, answers = self.rows["offers"], self.rows.get("responses")
+        columns = {name: np.full(len(offers), MICRO) for name in ("promised", "done")}
+        awarded = np.flatnonzero(offers["outcome"] != Outcome.OUTBID)
+        for name, column in columns.items():
+            if answers is not None:
+                column[awarded] = answers[name]
+        return offers.having(**columns)
+
     def jobs(self, number: int, offers: Rows | pd.DataFrame) -> list[TrainingJob]:
         """Return what the clients of a round's offers trained on, service by service, in the order of offers."""
+        jobs, terms = self._whole(number, offers), self.population.spec.response
+        if terms is None:
+            return jobs
+        rows, epochs = self.answered.where(self.span_of(number)), self.scenario.training_for
+        columns = (rows[name].tolist() for name in ("service", "client", "promised", "done"))
+        parts = {(service, client): each for service, client, *each in zip(*columns, strict=True)}
+        sizes = dict(
+            zip(zip(offers["service"], offers["client"], strict=True), offers["data_size"].tolist(), strict=True)
+        )
+        done = []
+        for job in jobs:
+            (promised, part), size = parts[job.service, job.client], sizes[job.service, job.client]
+            dataset = self.scenario.service(job.service).dataset
+            done += terms.training([job], [terms.images(size, promised)], [part], epochs(dataset).local_epochs)
+        return done
+
+    def _whole(self, number: int, offers: Rows | pd.DataFrame) -> list[TrainingJob]:
+        """Return all of the work of offers."""
         lies, clients = self.behaviour is None or self.behaviour.misreports, self.scenario.clients
         columns = [offers[name].tolist() for name in ("service", "client", "data_size", "emd")]
         fresh = not clients.lasting.persistence and clients.label_mix.dirichlet is None and not self.scenario.data.given

@@ -19,17 +19,20 @@ from des.mechanism import (
     Asks,
     Book,
     ClearingError,
+    Fates,
     Mechanism,
     RoundView,
     asks_of,
     clearing_of,
     known,
     learn,
+    menu_of,
     record_of,
     settlements_of,
 )
+from des.money import MICRO, to_micro
 from des.money import text as money
-from des.money import to_micro
+from des.response import Answers, ResponseError
 from fl.arrays import AnyArray, BoolArray, IntArray, read_only
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
@@ -65,25 +68,38 @@ def interests(logs: Logs) -> Iterator[Finding]:
     yield from clients.differing(same, "offers.csv has")
     yield from clients.differing({"profit": clients["paid"] - clients["cost"]}, "what it was paid less its cost is")
     truth = {"data_size": drawn["held_data_size"], "emd": drawn["held_emd"]}
-    if logs.has_costs:
-        truth["cost"] = drawn["cost"]
+    if logs.has_costs:  # of what clients do of an award, the rule ``cores`` knows
+        whole = offers["outcome"] == Outcome.OUTBID if logs.responses is not None else np.ones(len(offers), np.bool_)
+        truth["cost"] = np.where(whole, drawn["cost"], clients["cost"])
     yield from clients.differing(truth, _SEED)
+
+
+def responses(logs: Logs) -> Iterator[Finding]:
+    """Clients do at most what they promise, and decline where that is nothing; the rule ``cores`` has their answers."""
+    answers, offers = logs.rows.get("responses"), logs.answered
+    if answers is not None:
+        promised, done = answers["promised"], answers["done"]
+        wrong = (promised < 0) | (promised > MICRO) | (done > promised) | ((done <= 0) != (promised <= 0))
+        yield from answers.wrong(wrong, "cannot promise {promised} and do {done}")
+    declined = offers["outcome"] == Outcome.DECLINED
+    yield from offers.wrong(declined != (offers["promised"] == 0), "is {outcome}, which is not what it answered")
 
 
 def payments(logs: Logs) -> Iterator[Finding]:
     """Payments and prices are at least the bid (eq. 5), prices at most the payment; only served clients are paid.
 
-    A mechanism may say that prices can be below the bid.
+    A part of the work has a part of these. A mechanism may say that prices can be below the bid, or post a menu.
     """
-    offers = logs.rows["offers"]
+    offers = logs.answered
     bid, payment, paid = offers["bid"], offers["payment"], offers["paid"]
+    asked, offered = (amount * offers["promised"] // MICRO for amount in (bid, payment))
     yield from offers.wrong(bid < 0, "the bid {bid} is negative (eq. 5)")
     yield from offers.wrong(payment < bid, "the payment {payment} is below the bid {bid} (eq. 5)")
     served = offers["outcome"] == Outcome.SERVED
     yield from offers.wrong(np.isnan(paid) == served, "was {outcome}, but was paid {paid}")
     at_least_bids = logs.by_round(offers, lambda now: keeps_bids(now.scenario.market.mechanism))
-    yield from offers.wrong((paid < bid) & at_least_bids, "was paid {paid}, below its bid {bid} (eq. 5)")
-    other = (paid > payment) | (logs.by_round(offers, lambda now: now.paper) & (paid < payment))
+    yield from offers.wrong((paid < asked) & at_least_bids, "was paid {paid}, below its bid {bid} (eq. 5)")
+    other = (paid > payment) | (logs.by_round(offers, lambda now: now.paper) & (paid != offered) & served)
     yield from offers.wrong(other, "was paid {paid}, but the payment offered is {payment}")
 
 
@@ -132,20 +148,21 @@ def _highest(logs: Logs, offers: Rows, available: IntArray) -> IntArray:
 
 def clearing(logs: Logs) -> Iterator[Finding]:
     """The served clients and the payments are what the scenario's mechanism makes of the offers, round after round."""
-    if logs.behaviour is None or all(logs.conditions(number).paper for number in logs.numbers):
+    paper = all(logs.conditions(number).paper for number in logs.numbers)
+    if logs.behaviour is None or not logs.has_response or (paper and logs.responses is None):
         return
     there: BoolArray = np.any(logs.takes_part.reshape(len(logs.numbers), -1), axis=1)
     rules, mechanism = logs.before.clearing
     for number, world in logs.worlds():
         if rules != (now := logs.conditions(number).scenario.market):
-            rules, mechanism = now, _created(now)
+            rules, mechanism = now, _created(now, paper=logs.responses is not None)
         if mechanism is None or not there[number - logs.numbers.start]:
             continue
         try:
             with plugin_code(f"mechanism {type(mechanism).__name__}", ClearingError):
                 asks = asks_of(mechanism, world.bid, world.data_size, number)
                 yield from _differences(logs, mechanism, number, asks, world)
-        except ClearingError as error:
+        except (ClearingError, ResponseError) as error:
             yield Finding(f"round {number}: cannot be cleared again: {error}")
             mechanism = None  # until there is another one
     logs.after.clearing = rules, mechanism
@@ -160,7 +177,7 @@ def not_cleared(scenario: Scenario) -> list[str]:
 def keeps_bids(mechanism: str) -> bool:
     """Return whether a mechanism is known to pay who delivered at least the bid."""
     kind = known(mechanism)
-    return kind is not None and not kind.below_bid
+    return kind is not None and not kind.below_bid and kind.menu is Mechanism.menu
 
 
 def own_budgets(mechanism: str) -> bool:
@@ -169,19 +186,19 @@ def own_budgets(mechanism: str) -> bool:
     return kind is not None and not kind.platform_budget
 
 
-def _created(rules: Market) -> Mechanism | None:
-    """Return the mechanism that clears from a round on; None for the paper's, and where it is not here.
+def _created(rules: Market, *, paper: bool = False) -> Mechanism | None:
+    """Return the mechanism that clears from a round on; None where it is not here, or, unless asked, the ``paper``'s.
 
     The general rules hold for a plug-in's, too.
     """
     try:
-        return None if rules.mechanism == DEFAULT else MECHANISMS.create(rules.mechanism, **rules.options)
+        return None if rules.mechanism == DEFAULT and not paper else MECHANISMS.create(rules.mechanism, **rules.options)
     except InputError:
         return None
 
 
 def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Qualities) -> Iterator[Finding]:
-    offers = logs.rows["offers"].where(logs.span_of(number))
+    offers = logs.answered.where(logs.span_of(number))
     book = _book(logs, mechanism, number, asks, offers, world)
     if asks.willing is not None:
         unwilling = ~asks.willing[book.services, book.clients]
@@ -193,7 +210,16 @@ def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, worl
     cleared = clearing_of(mechanism, book, number)
     won, served = cleared.core != NO_CORE, offers["outcome"] == Outcome.SERVED
     before, after = logs.accuracies_after(number - 1), logs.accuracies_after(number)
-    prices, deliveries = settlements_of(mechanism, book, cleared, served, before, after, number)
+    prices, parts = cleared.price, (offers["promised"], offers["done"])
+    if logs.responses is not None:
+        places = book.services[won], book.clients[won]
+        menu = menu_of(mechanism, book, cleared, number)
+        answers = logs.population.answers(world.held, places, cleared.price[won], menu)
+        if answers is not None:
+            prices = prices.copy()
+            prices[won] = answers.payment
+            yield from _other_answers(logs, offers.where(won), answers)
+    prices, deliveries = settlements_of(mechanism, book, cleared, prices, Fates(served, *parts), before, after, number)
     learn(mechanism, book, cleared, deliveries)
     wanted = {
         "core": np.where(won, cleared.core, np.nan),
@@ -202,6 +228,15 @@ def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, worl
     yield from offers.differing(wanted, "the mechanism gives it")
     other = won == (offers["outcome"] == Outcome.OUTBID)
     yield from offers.wrong(other, "is {outcome}, but the mechanism says otherwise")
+
+
+def _other_answers(logs: Logs, awarded: Rows, answers: Answers) -> Iterator[Finding]:
+    """Yield what clients did not answer to awards, and costs that are not those of what they did."""
+    for name, right in (("promised", answers.promised), ("done", answers.done)):
+        yield from awarded.wrong(awarded[name] != right, f"the client's answer is not what responses.csv says ({name})")
+    if logs.clients is not None:
+        costs = logs.rows["clients"]["cost"][awarded["line"] - logs.rows["offers"]["line"][0]]
+        yield from awarded.wrong(costs != answers.cost, "clients.csv does not have the cost of what the client does")
 
 
 def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Qualities) -> Iterator[Finding]:

@@ -43,6 +43,10 @@ def shape(logs: Logs) -> Iterator[Finding]:
         yield from table.wrong(~_among(table[column], known), f"unknown {column} {{{column}}}")
     misplaced = np.isnan(events["amount"]) == _among(events["event"], AMOUNTS)
     yield from events.wrong(misplaced, "the event {event} has the amount {amount}")
+    if (answers := logs.rows.get("responses")) is not None:
+        awarded = offers.where(offers["outcome"] != Outcome.OUTBID)
+        if not all(np.array_equal(answers[name], awarded[name]) for name in ("round", "service", "client")):
+            yield Finding("responses.csv does not have one row for each award, in order")
     for table, keys in ((offers, logs.places_of(offers)), (events, events["round"])):
         number, client, service = table["round"], table["client"], table["service"]
         yield from table.wrong((number < 1) | (number > count), "the run has no such round")
@@ -118,8 +122,10 @@ def accuracies(logs: Logs) -> Iterator[Finding]:
 
 def totals(logs: Logs) -> Iterator[Finding]:
     """Each row of rounds.csv says what the service's offers come to, and they are within its budget (eq. 4)."""
-    rounds, offers = logs.rows["rounds"], logs.rows["offers"]
+    rounds, offers = logs.rows["rounds"], logs.answered
     served = offers.where(offers["outcome"] == Outcome.SERVED)
+    part = served["promised"] if logs.scenario.clients.response.of == "data" else MICRO
+    served = served.having(trained=-(-served["data_size"] * part // MICRO))
     number, works = (np.bincount(logs.places_of(rows), minlength=len(rounds)) for rows in (offers, served))
     wanted = {
         "offered": _each(logs, offers, "payment", sum, 0),
@@ -127,7 +133,7 @@ def totals(logs: Logs) -> Iterator[Finding]:
         "wanted": number,
         "served": works,
         "refused": number - works,
-        "samples": _each(logs, served, "data_size", sum),
+        "samples": _each(logs, served, "trained", sum),
         "mean_emd": _each(logs, served, "emd", _mean),
         "mean_dqi": _each(logs, served, "dqi", _mean),
         "mean_bid": _logged(_each(logs, served, "bid", _mean_money)),

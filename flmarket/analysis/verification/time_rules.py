@@ -37,14 +37,15 @@ def timeline(logs: Logs) -> Iterator[Finding]:
     rounds, count = logs.rows["rounds"], len(logs.places)
     before = np.concatenate([[0], logs.all_rounds["sim_time"][::count]])  # as logged: one wrong time is named once
     starts = before[logs.numbers.start - 1 : logs.numbers.stop - 1]
-    jobs = _jobs(logs, starts)
+    awarded = _jobs(logs, starts)
+    jobs = awarded.where(awarded["outcome"] != Outcome.DECLINED)
     outcome = np.where(jobs["arrives"], Outcome.SERVED, Outcome.DROPPED)
     wanted = {"start": jobs["began"], "end": jobs["ended"], "outcome": outcome}
     yield from jobs.differing(wanted, "by the scenario's durations it should be")
     ends = starts + round((logs.scenario.timeline.slot or 0) * MICRO)
     np.maximum.at(ends, logs.order_of(jobs), jobs["ended"])
     yield from rounds.differing({"sim_time": np.repeat(ends, count)}, "its events end at")
-    yield from _compared(logs, _events(logs, starts, jobs))
+    yield from _compared(logs, _events(logs, starts, awarded, jobs))
     decisions = _decisions(logs)
     lines, there = logs.places_of(decisions), logs.takes_part
     sums, count_of_decisions = (np.bincount(lines, of, len(rounds))[there] for of in (decisions["amount"], None))
@@ -59,13 +60,17 @@ def _decisions(logs: Logs) -> Rows:
 
 def _jobs(logs: Logs, starts: IntArray) -> Rows:
     """Return the awarded offers, with their line in rounds.csv, their times, and the order in which they end."""
-    offers, clock = logs.rows["offers"], logs.scenario.timeline
+    offers, clock, response = logs.answered, logs.scenario.timeline, logs.scenario.clients.response
     if logs.clients is not None:  # others may be reported
         offers = offers.having(data_size=logs.drawn[0]["held_data_size"])
     offers = offers.having(line_of_round=logs.places_of(offers))
     jobs = offers.where((offers["outcome"] != Outcome.OUTBID) & logs.takes_part[offers["line_of_round"]])
     epochs = np.array([logs.scenario.training_for(it.dataset).local_epochs for it in logs.scenario.services])
-    compute = _training(clock.seconds_per_sample, jobs["data_size"] * epochs[jobs["m"]], logs, jobs["client"])
+    images, turns = (
+        -(-whole * jobs["done"] // MICRO) if response.of == kind else whole
+        for kind, whole in (("data", jobs["data_size"]), ("epochs", epochs[jobs["m"]]))
+    )
+    compute = _training(clock.seconds_per_sample, images * turns, logs, jobs["client"])
     upload = round(clock.upload_seconds * MICRO)
     ends = [round(it * MICRO) for it in (clock.slot, clock.deadline) if it is not None]
     limit = np.full(len(jobs), min([_ENDLESS, *ends]))
@@ -119,7 +124,7 @@ def _services(logs: Logs, starts: IntArray, jobs: Rows) -> Rows:
     return rounds.having(opens=opens, **columns)
 
 
-def _events(logs: Logs, starts: IntArray, jobs: Rows) -> Rows:
+def _events(logs: Logs, starts: IntArray, awarded: Rows, jobs: Rows) -> Rows:
     """Return the events that the logs' offers and decisions lead to, in order."""
     services = _services(logs, starts, jobs)
     there, served, lines = services.where(logs.takes_part), jobs.where(jobs["arrives"]), "line_of_round"
@@ -131,7 +136,7 @@ def _events(logs: Logs, starts: IntArray, jobs: Rows) -> Rows:
         _piece(Kind.BID, there, "opens", _ANY, depth=0),
         _piece(Kind.DECISION, there, "opens", _ANY, depth=0),
         _piece(Kind.DECISION, services.where(_offered_again(logs)), "opens", _ANY, depth=0),
-        _piece(Kind.AWARD, jobs, "began", jobs["payment"], depth=0),
+        _piece(Kind.AWARD, awarded, "began", awarded["payment"], depth=0),
         _piece(Kind.TRAIN_START, jobs, "began", depth=1),
         _piece(Kind.TRAIN_END, trains_fully, "trained", depth=2),
         _piece(Kind.UPLOAD, served, "ended"),

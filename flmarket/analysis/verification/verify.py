@@ -14,7 +14,7 @@ from des.money import Micro
 from flmarket.analysis.log_frames import BadTableError, text_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding
-from flmarket.analysis.verification.offer_rules import cores, interests, not_cleared, payments, world
+from flmarket.analysis.verification.offer_rules import cores, interests, not_cleared, payments, responses, world
 from flmarket.analysis.verification.row_rules import accuracies, progress, scenario, shape, totals
 from flmarket.analysis.verification.time_rules import timeline
 from flmarket.core.errors import InputError
@@ -28,7 +28,7 @@ Rule = Callable[[Logs], Iterator[Finding]]
 RULES: Mapping[str, Rule] = {
     rule.__name__: rule
     for rule in (
-        shape, scenario, world, interests, payments, cores, totals, progress, accuracies, timeline
+        shape, scenario, world, interests, responses, payments, cores, totals, progress, accuracies, timeline
     )
 }  # fmt: skip
 """All rules, by the name by which columns refer to them; docs/logs.md has each docstring. Where ``shape`` finds
@@ -95,7 +95,7 @@ def _spelling(run: RunDirectory, read: dict[str, int], logs: Logs) -> Iterator[F
 
     ``read`` has the bytes of each table that were looked at in earlier blocks.
     """
-    for name in tables_of(truthful=logs.clients is None):
+    for name in tables_of(truthful=logs.clients is None, respond=logs.responses is not None):
         frame, whole = getattr(logs, name), name == ROUNDS.name
         if whole and read[name]:
             continue

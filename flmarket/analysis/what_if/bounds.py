@@ -97,6 +97,8 @@ def run_bounds(logs: Logs, together: str = "additive") -> RunBounds:
 def _why_not(logs: Logs) -> str:
     others = {rules.mechanism for rules in mechanisms_over_time(logs.scenario)} - {DEFAULT}
     clients = logs.scenario.clients.count
+    if logs.scenario.clients.responds:
+        return "clients that do all of the work only; in these runs they answer how much they do"
     if others:
         return f"{DEFAULT} only; these runs are cleared by {', '.join(sorted(others))}"
     if clients > MOST_CLIENTS:

@@ -69,10 +69,13 @@ class Explanation:
         if len(got) and mechanism is not None and mechanism.settle is not Mechanism.settle:
             offered = money(round(got["payment"].sum()))
             yield f"The mechanism set prices after delivery; the payments offered to those who served were {offered}."
+        if self._logs.responses is not None:
+            yield from self.answers()
         yield from looked_at(self._logs, self._number, self._service, self._world)
-        if not self._now.paper:
+        if not self._exact:
             cleared = f"this run is cleared by {self._now.scenario.market.mechanism}"
-            yield f"What could have been had is worked out for pay-as-offered only; {cleared}."
+            why = cleared if not self._now.paper else "in this run clients answer how much of the work they do"
+            yield f"What could have been had is worked out for pay-as-offered and all of the work only; {why}."
             return
         try:
             best = self.possible()
@@ -91,6 +94,22 @@ class Explanation:
         if not any(what.startswith("Without ") for what in changed):
             yield "No rival's absence would have bought anything."
 
+    @property
+    def _exact(self) -> bool:
+        """Whether what could have been had is worked out."""
+        return self._now.paper and self._logs.responses is None
+
+    def answers(self) -> Iterator[str]:
+        """Yield the answers of the clients that served, in words."""
+        rows = self._logs.answered.where(self._logs.span_of(self._number))
+        rows = rows.where((rows["service"] == self._service) & (rows["outcome"] == Outcome.SERVED))
+        parts = ", ".join(
+            f"client {client} {promised / MICRO:.1%}" + (f" (and did {done / MICRO:.1%})" if done < promised else "")
+            for client, promised, done in zip(rows["client"], rows["promised"], rows["done"], strict=True)
+        )
+        if parts:
+            yield f"Of their {self._logs.scenario.clients.response.of}, they promised: {parts}."
+
     def why(self, row: Any) -> str:
         """Return what became of an offer, a line of offers.csv, in words."""
         if row.outcome == Outcome.SERVED:
@@ -99,7 +118,7 @@ class Explanation:
 
     def table(self) -> pd.DataFrame:
         """Return a line for each client; money in units."""
-        best = self.possible() if self._now.paper else None
+        best = self.possible() if self._exact else None
         offers = self._own.set_index("client")
         table = pd.DataFrame({"bid": self._world.bid[self._m] / MICRO, "dqi": self._world.dqi[self._m]})
         table.index.name = "client"

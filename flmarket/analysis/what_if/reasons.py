@@ -26,6 +26,8 @@ def not_served(
     mechanism: str,  # the one that cleared the round. Only the paper's is known to go by the payments.
 ) -> str:
     """Return why an offer was outbid or dropped."""
+    if offer.outcome == Outcome.DECLINED:
+        return "awarded a core, but it answered that it does nothing; not paid"
     if offer.outcome == Outcome.DROPPED:
         return "awarded a core, but its update did not arrive in time; not paid"
     if mechanism != DEFAULT:

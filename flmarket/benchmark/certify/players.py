@@ -18,7 +18,7 @@ from des.clients.population import Population
 from des.clock import Clock
 from des.costs.linear import Linear
 from des.ledger import Ledger
-from des.mechanism import Mechanism, asks_of, clearing_of, learn, settlements_of
+from des.mechanism import Fates, Mechanism, asks_of, clearing_of, learn, settlements_of
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from des.round_state import Round
@@ -147,7 +147,9 @@ class Bench:
         # Every update arrives; in half of the markets models become better by them.
         before = np.zeros(len(self._specs))
         after = before + self.market.seed % 2
-        prices, deliveries = settlements_of(mechanism, book, clearing, won, before, after, current.number)
+        prices, deliveries = settlements_of(
+            mechanism, book, clearing, clearing.price, Fates(won), before, after, current.number
+        )
         if self._rounds > 1:
             learn(mechanism, book, clearing, deliveries)
         self.plays += 1
