@@ -96,7 +96,7 @@ class BestResponse(Response):
         """Return the best responses: off a menu the entry that leaves the most, else the quantity to 1e-9."""
         if awards.menu is not None:
             return choice(self, awards, awards.menu)
-        low, high = np.zeros_like(awards.price), np.ones_like(awards.price)
+        low, high = np.zeros(len(awards.price)), np.ones(len(awards.price))
         all_of_it = self.marginal(awards, high) <= awards.price
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
@@ -110,7 +110,7 @@ def choice(response: Response, awards: Awards, menu: Menu) -> FloatArray:
     payments = np.broadcast_to(menu.payment, (len(awards.price), len(menu.quantity))) / MICRO
     utility = np.stack(
         [
-            payments[:, entry] - response.cost(awards, np.full_like(awards.price, quantity))
+            payments[:, entry] - response.cost(awards, np.full(len(awards.price), quantity))
             for entry, quantity in enumerate(menu.quantity.tolist())
         ]
     )

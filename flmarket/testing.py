@@ -1,4 +1,4 @@
-"""The contracts of plug-ins, for your own tests: what each policy, mechanism, behaviour, cost, ... must keep.
+"""The contracts of plug-ins, for your own tests: what policies, mechanisms, behaviours, costs and others must keep.
 
     from flmarket.testing import check_policy
 
@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 
@@ -173,21 +173,25 @@ def check_response(response: type[Response], **options: Any) -> None:
     """
     _require(not (problem := subclass_problem(response, Response)), str(problem))
     with _contracts(f"response {response.__name__}"):
-        values = np.meshgrid((0.0, 0.4, 1.0, 3.0), (0.0, 0.5, 1.0), (40, 900), (0.0, 1.1), (1.0, 3.0), indexing="ij")
-        price, cost, size, emd, unit = (array.ravel() for array in values)
-        places = np.arange(len(price))
-        menu = Menu(np.array([0.25, 1.0]), np.array([100_000, 400_000]))
+        made, menu = response(**options), Menu(np.array([0.25, 1.0]), np.array([100_000, 400_000]))
         for shown in (None, menu):
-            terms = Terms(response(**options))
-            awards = Awards(1, places % 2, places // 2, price, cost, size, emd, unit, shown)
-            answers, order = terms.answers(awards, to_micro(price)), places[::-1]
-            columns = (array[order] for array in (places % 2, places // 2, price, cost, size, emd, unit))
-            other = terms.answers(Awards(1, *columns, shown), to_micro(price)[order])
-            same = all((one[order] == two).all() for one, two in zip(answers, other, strict=True))
+            awards, other = _awards(1, shown), _awards(-1, shown)
+            answers, again = (Terms(made).answers(it, to_micro(it.price)) for it in (awards, other))
+            same = all((one == two[::-1]).all() for one, two in zip(answers, again, strict=True))
             _require(same, "awards in another order are answered otherwise")
-        costs = [terms.response.cost(awards, np.full(len(price), quantity)) for quantity in (0.0, 0.5, 1.0)]
+        costs = [made.cost(awards, np.full(len(awards.price), quantity)) for quantity in (0.0, 0.5, 1.0)]
         _require((costs[0] == 0).all(), "cost(): nothing must cost nothing")
         _require((np.diff(costs, axis=0) >= 0).all(), "cost(): more of the work must not cost less")
+
+
+def _awards(step: Literal[1, -1], menu: Menu | None) -> Awards:
+    """Return awards of many prices, costs and data, forwards or backwards."""
+    price, cost, emd, unit = (
+        read_only(array.ravel()[::step])
+        for array in np.meshgrid((0.0, 0.4, 1.0, 3.0), (0.0, 0.5, 1.0), (0.0, 1.1), (1.0, 3.0), indexing="ij")
+    )
+    places = np.arange(len(price))[::step]
+    return Awards(1, places % 2, places // 2, price, cost, 40 + 7 * places, emd, unit, menu)
 
 
 def check_aggregator(aggregator: type[Aggregator], **options: Any) -> None:

@@ -25,7 +25,7 @@ class MoralHazard(Response):
         self._detection = in_range("detection", detection, 0, 1)
 
     def respond(self, awards: Awards) -> FloatArray:
-        return np.ones_like(awards.price) if awards.menu is None else choice(self, awards, awards.menu)
+        return np.ones(len(awards.price)) if awards.menu is None else choice(self, awards, awards.menu)
 
     def work(self, awards: Awards, promised: FloatArray) -> FloatArray:
         shirks = (1 - self._least) * awards.cost > self._detection * awards.price
