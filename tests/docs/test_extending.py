@@ -84,6 +84,8 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
         "next_price.py",
         "patient.py",
         "hourly.py",
+        "cubic.py",
+        "contracts.py",
         "half_way.py",
         "on_delivery.py",
         "image_price.py",
