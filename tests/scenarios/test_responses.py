@@ -30,10 +30,10 @@ MARKETS = {
     "clients that leave": [*SMALL, "clients.response.kind=quadratic", "clients.departure_rate=0.4"],
     "label mixes": [
         *SMALL, "clients.response.kind=quadratic", "clients.emd=[]", "clients.label_mix.dirichlet=0.5",
-        "clients.cost.per_emd=0",
+        "clients.data_size=[40, 80]", "clients.cost.per_emd=0",
     ],
 }  # fmt: skip
-OWNED = ["data.partition=iid", "clients.emd=[]", "clients.cost.per_emd=0"]
+OWNED = ["data.partition=iid", "clients.emd=[]", "clients.cost.per_emd=0", "clients.data_size=[60]"]
 TRAINED = {
     "data": [*REAL, "clients.response.kind=quadratic"],
     "data that clients own": [*REAL, *OWNED, "clients.response.kind=quadratic"],
