@@ -15,6 +15,7 @@ import numpy as np
 from des.allocation import NO_CORE, tie_order_of
 from des.clients.population import Population, Qualities
 from des.clock import Microseconds, TrainingTimes, departure
+from des.contracts import with_contracts
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome
 from des.mechanism import (
@@ -46,6 +47,8 @@ from fl.arrays import IntArray, read_only
 from fl.training.jobs import TrainingJob
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import method, plugin_state
+
+HIRED = -1  # in the place of an offer where a client serves by a contract
 
 
 class Platform:
@@ -124,7 +127,8 @@ class Platform:
                 payments = dict(zip(offer.clients.tolist(), offer.payments.tolist(), strict=True))
                 # Where the mechanism keeps budgets, what is held is the budget, not the sum of the offers.
                 everything = self.mechanism.keeps_budgets
-                ledger.release(name, ledger.accounts[name].held if everything else sum(payments[c] for c in new))
+                held = ledger.accounts[name].held - current.due.get(m, 0)
+                ledger.release(name, held if everything else sum(payments[c] for c in new))
                 again.append(m)
             current.lost[m] = lost
         return tuple(again)
@@ -144,7 +148,8 @@ class Platform:
         places, world = (services, clients), current.world
         # One number for each service, not a permutation: a service added at the end does not change the order.
         tie_order = partial(tie_order_of, self._ties, current.number, len(current.services))
-        funds = [spec.budget if m in current.offers else 0 for m, spec in enumerate(current.services)]
+        due, specs = current.due, current.services
+        funds = [spec.budget - due.get(m, 0) if m in current.offers else 0 for m, spec in enumerate(specs)]
         budgets = np.array(funds, dtype=np.int64)
         arrays = services, clients, payments, world.bid[places], current.asks.least[places], budgets
         for array in arrays:
@@ -160,12 +165,15 @@ class Platform:
         book = current.book = self.book(current)
         clearing = current.clearing = self._clearing(current, book)
         won = (clearing.core != NO_CORE).nonzero()[0]
-        places = services, clients = book.services[won], book.clients[won]
+        columns = book.services, book.clients, book.payments, clearing.core, clearing.price
+        owed = [(it.service, it.client, it.price, it.core, it.price, HIRED) for it in current.contracts]
+        services, clients, payments, cores, prices, at = with_contracts((*(of[won] for of in columns), won), owed)
+        places = services, clients
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
         world = current.world
         held = world.held.some(*places).data_size
         samples = held if world.held.at is world.at else world.some(*places).data_size
-        prices, answers, terms = clearing.price[won], self._answers(current, places), self._population.spec.response
+        answers, terms = self._answers(current, places), self._population.spec.response
         if answers is not None and terms is not None:
             prices, samples = answers.payment, terms.images(samples, answers.promised)
             held, epochs = terms.images(held, answers.done), terms.epochs(epochs, answers.done)
@@ -173,15 +181,20 @@ class Platform:
         jobs: list[Job | None] = [None] * len(book.clients)
         names, upload = [spec.name for spec in current.services], self._upload
         if self.mechanism.platform_budget:
-            needs = np.bincount(services, clearing.price[won], len(names)).tolist()
+            needs = np.bincount(services, prices, len(names)).tolist()
             ledger.pool({names[m]: int(needs[m]) for m in current.offers})
         stay, record = not np.count_nonzero(self._population.departure_rate), current.journal.record
-        arrays = (won, *places, book.payments[won], clearing.core[won], prices, samples, compute)
-        columns = [array.tolist() for array in arrays]
-        for at, m, client, payment, core, price, images, training in zip(*columns, strict=True):
+        arrays = (at, *places, payments, cores, prices, samples, compute)
+        for place, m, client, payment, core, price, images, training in zip(
+            *[it.tolist() for it in arrays], strict=True
+        ):
             limit = self._patience if stay else self._limit(current.number, client, training + upload)
             outcome = Outcome.SERVED if training + upload <= limit else Outcome.DROPPED
-            jobs[at] = Job(names[m], client, core, price, images, training, upload, limit, outcome)
+            job = Job(names[m], client, core, price, images, training, upload, limit, outcome)
+            if place == HIRED:
+                current.hired.setdefault(m, []).append(job)
+            else:
+                jobs[place] = job
             record(Kind.AWARD, names[m], client, core, payment)
         if answers is not None:
             for at, promised, done, _, cost in zip(won.tolist(), *(each.tolist() for each in answers), strict=True):

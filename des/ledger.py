@@ -2,7 +2,8 @@
 
 In each round a service receives its budget, its offers hold part of it, served clients are paid from what is held, and
 the rest of the budget lapses (the paper's budget is per round and cannot be saved). Where a service also has a budget
-for the whole run, what it is granted in a round is never more than what it has not paid of that.
+for the whole run, what it is granted in a round is never more than what it has not paid of that, less what contracts
+hold of it for later rounds.
 """
 
 from collections.abc import Iterable, Mapping
@@ -34,10 +35,12 @@ class Ledger:
         self.accounts = {service: Account() for service in services}  # by service
         self.income: list[Micro] = [0] * clients  # what each client has received, by index
         self.totals = dict(totals or {})  # budgets for the whole run, of the services that have one
+        self.reserved: Mapping[str, Micro] = {}  # what services owe by contracts from the next round on
 
     def left(self, service: str) -> Micro | None:
-        """Return what a service has not paid of its budget for the whole run; None if it has none."""
-        return self.totals[service] - self.accounts[service].paid if service in self.totals else None
+        """Return what a service has neither paid nor promised of its budget for the whole run; None if it has none."""
+        owed = self.reserved.get(service, 0)
+        return self.totals[service] - self.accounts[service].paid - owed if service in self.totals else None
 
     def grant(self, service: str, budget: Micro) -> None:
         """Open a round for ``service`` with its budget B_m."""
@@ -47,7 +50,7 @@ class Ledger:
         if budget < 0:
             raise LedgerError(f"{service}: a budget of {text(budget)} is negative")
         left = self.left(service)
-        if left is not None and budget > left:
+        if left is not None and budget > left + self.reserved.get(service, 0):
             raise LedgerError(f"{service}: a budget of {text(budget)} with {text(left)} left for the whole run")
         account.free = budget
         account.granted += budget
@@ -89,6 +92,13 @@ class Ledger:
         account.paid += amount
         self.income[client] += amount
 
+    def cancel(self, service: str, client: int, fee: Micro) -> None:
+        """Pay for the end of a contract, from the money of the rounds that it no longer takes."""
+        account = self.accounts[service]
+        account.granted += fee
+        account.paid += fee
+        self.income[client] += fee
+
     def lapse(self, service: str) -> None:
         """Close the service's round: what is free, or held for refused offers, lapses."""
         account = self.accounts[service]
@@ -112,7 +122,7 @@ class Ledger:
         for service, account in self.accounts.items():
             if account.granted != account.free + account.held + account.paid + account.lapsed:
                 raise LedgerError(f"{service}: {account} does not add up")
-            if account.paid > self.totals.get(service, account.paid):
+            if (self.left(service) or 0) < 0:
                 raise LedgerError(f"{service}: paid more than its budget for the whole run")
         if sum(account.paid for account in self.accounts.values()) != sum(self.income):
             raise LedgerError("clients did not receive the sum that services paid")

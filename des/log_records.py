@@ -5,7 +5,7 @@ Money is in whole micro-units, time in whole microseconds.
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple, Self
@@ -93,13 +93,14 @@ class Kind(StrEnum):
     EVALUATE = "evaluate"
     PAY = "pay"
     EXIT = "exit"
+    CANCEL = "cancel"
 
 
 class MarketEvent(NamedTuple):
     """One event on the market's timeline: a row of events.csv.
 
-    ``amount`` is money for bid (the lowest bid to the service), decision (the sum offered), award and pay; the accuracy
-    for evaluate and exit; and the number of images trained on for aggregate.
+    ``amount`` is money for bid (the lowest bid to the service), decision (the sum offered), award, pay and cancel (the
+    fee for the end of a contract); the accuracy for evaluate and exit; and the number of images for aggregate.
     """
 
     round: int
@@ -147,6 +148,7 @@ class ServiceReport(NamedTuple):
         reward: float,
         offers: Sequence[OfferReport],
         samples: int,  # the images that served clients trained on, as they report them
+        fees: Micro = 0,  # what the service has paid for the end of contracts
     ) -> Self:
         """Return a service's row of rounds.csv, given its rows of offers.csv and its reward."""
         served = [offer for offer in offers if offer.outcome is Outcome.SERVED]
@@ -161,7 +163,7 @@ class ServiceReport(NamedTuple):
             reward=reward,
             budget=spec.budget,
             offered=sum([offer.payment for offer in offers]),
-            spent=sum(paid),
+            spent=sum(paid) + fees,
             wanted=len(offers),
             served=len(served),
             refused=len(offers) - len(served),
@@ -203,6 +205,8 @@ class RoundReport:
     # what each offer was to its client, in the order of ``offers``; None where all clients are truthful
     clients: tuple[ClientReport, ...] | None = None
     responses: tuple[ResponseReport, ...] = ()  # the answers to awards, in the order of ``offers``
+    # by name, how many of a service's offers, its last ones, are of contracts: it has not made them in this round
+    hired: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def feedback(self) -> Mapping[str, Feedback]:
@@ -212,9 +216,10 @@ class RoundReport:
 
     def _feedback(self, report: ServiceReport, trained: FloatArray) -> Feedback:
         offers = [offer for offer in self.offers if offer.service == report.service]
+        offers = offers[: len(offers) - self.hired.get(report.service, 0)]
         served = np.array([offer.outcome is Outcome.SERVED for offer in offers], dtype=np.bool_)
         losses = np.full(len(offers), np.nan)
-        losses[served] = trained
+        losses[served] = trained[: np.count_nonzero(served)]
         dropped = np.array([offer.outcome is Outcome.DROPPED for offer in offers], dtype=np.bool_)
         paid = np.array([offer.paid or 0 for offer in offers], dtype=np.float64) / MICRO
         return Feedback(

@@ -17,6 +17,7 @@ from des.clearing import Platform, training_jobs
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population, Qualities
 from des.clock import Clock, Microseconds
+from des.contracts import Contracts, ContractTerms, total_of
 from des.ledger import Ledger
 from des.log_records import Kind, RoundReport
 from des.mechanism import Mechanism, asks_of
@@ -46,6 +47,7 @@ class Market:
         round: the last round that was closed, 0 before the first.
         states: one for each service, in order.
         ledger: all money so far.
+        contracts: those in force.
         schedule: what each round is played under, past or future: budgets, K, who is offline, and the mechanism.
     """
 
@@ -59,6 +61,7 @@ class Market:
         seed: int,
         schedule: Schedule | None = None,
         mechanism: Mechanism | None = None,
+        terms: ContractTerms | None = None,
     ) -> None:
         """Create a market before its first round.
 
@@ -71,6 +74,7 @@ class Market:
             seed: the seed of every random stream.
             schedule: what each round is played under; if not given, the services' budgets and K throughout.
             mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
+            terms: the terms on which services hire; if not given, for one round, as in the paper.
         """
         self.services = tuple(services)
         self.rounds, self.round = rounds, 0
@@ -82,9 +86,12 @@ class Market:
         self.states = [ServiceState.first(spec, *known) for spec, known in zip(self.services, untrained, strict=True)]
         totals = {spec.name: spec.total_budget for spec in services if spec.total_budget is not None}
         self.ledger = Ledger(self._names, population.count, totals)
+        self.contracts = Contracts(terms or ContractTerms(), rounds)
         # Every service is there from the first round, with the same budget in each unless an intervention changes it.
         # So rounds under the same conditions need no new look at who takes part and with how much money.
-        self._only_interventions_change_rounds = not totals and all(spec.arrival == 1 for spec in services)
+        self._only_interventions_change_rounds = (
+            not totals and self.contracts.terms.rounds == 1 and all(spec.arrival == 1 for spec in services)
+        )
         always = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self.schedule = schedule or Schedule(always)
         self._conditions = self.schedule.first
@@ -136,8 +143,8 @@ class Market:
         ledger = self.ledger.state()
         # whoever resumes opens this round again, which grants its budget: it must not be counted twice
         for account in ledger["accounts"].values():
-            account["granted"] -= account["free"]
-            account["free"] = 0
+            account["granted"] -= account["free"] + account["held"]
+            account["free"] = account["held"] = 0
         return {
             "round": self.round,
             "now": self.now,
@@ -145,6 +152,7 @@ class Market:
             "ledger": ledger,
             "mechanism": self._platform.state(),
             "behaviour": self._population.state(),
+            "contracts": self.contracts.state(),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -156,6 +164,8 @@ class Market:
         self._clock = Clock(state["now"])
         self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
+        self.contracts.restore(state["contracts"])
+        self._reserve()
         self._impose(self.round)
         self._platform.restore(state["mechanism"])
         self._population.restore(state["behaviour"])
@@ -240,7 +250,7 @@ class Market:
         m, number, conditions = self._names.index(service), self.round + 1, self.schedule.at(self.round + 1)
         services = zip(self.services, self.states, strict=True)
         present = {i for i, (spec, state) in enumerate(services) if state.takes_part(spec, number)}
-        world = self._population.draw(number)
+        world = self._world(number)
         view = self._view(number, conditions, world, bids_shown(world.bid, present))
         unable = None if world.serves is None else ~world.serves[m]
         return self._observation(m, view, self.services[m].budget, unable)
@@ -274,7 +284,7 @@ class Market:
         """Begin a round: its conditions hold, and clients have new data. Services arrive whose first round it is."""
         self._impose(number)
         active = tuple(m for m, state in enumerate(self.states) if state.active)
-        world, journal = self._population.draw(number), Journal(self._clock, number)
+        world, journal = self._world(number), Journal(self._clock, number)
         asks = asks_of(self.mechanism, world.bid, world.data_size, number, world.serves)
         journal.record(Kind.REFRESH)
         self._current = Round(
@@ -290,15 +300,17 @@ class Market:
             tuple([self.ledger.left(name) for name in self._names]),
             journal,
             offering=active,
+            contracts=self.contracts.due(self._conditions.offline),
         )
         return self._current
 
     def _collect_bids(self, current: Round) -> None:
-        """Let services know the clients' bids, and have their budgets."""
-        lowest = current.world.bid.min(axis=1).tolist()
+        """Let services know the clients' bids, and have their budgets, of which contracts take what they cost."""
+        lowest, due = current.world.bid.min(axis=1).tolist(), current.due
         for m in current.active:
             current.journal.record(Kind.BID, self._names[m], amount=lowest[m])
             self.ledger.grant(self._names[m], self.services[m].budget)
+            self.ledger.hold(self._names[m], due.get(m, 0))
 
     def _start_work(self, current: Round) -> list[simpy.Event]:
         """Start the clients' jobs; each service is settled when its last job is done. Return those events."""
@@ -328,20 +340,38 @@ class Market:
             self.ledger.pay(name, job.client, job.price)
             journal.record(Kind.PAY, name, job.client, amount=job.price)
         self.ledger.lapse(name)
+        hired = ((job.client, job.core, job.price) for job in served if job not in current.hired.get(m, ()))
+        self.contracts.sign(current.number, m, hired)
         if state.leave_at(current.services[m].target_accuracy):
             journal.record(Kind.EXIT, name, amount=state.accuracy)
+            for client, fee in self.contracts.cancel(current.number, m):
+                self.ledger.cancel(name, client, fee)
+                current.fees[m] = current.fees.get(m, 0) + fee
+                journal.record(Kind.CANCEL, name, client, amount=fee)
 
     def _end(self, current: Round) -> RoundReport:
         """Close the books of a round, let clients learn from it, and report it."""
+        self.round, clients = current.number, self._population
+        self.contracts.end_round(self.round)
+        self._reserve()
         self.ledger.check()
         self._platform.close(current, [state.accuracy for state in self.states])
-        self.round, clients = current.number, self._population
         report = round_report(current, self.states, end=self.now, last=self.finished, truthful=clients.truthful)
         clients.close(self.round, ((offer.service, offer.client, offer.paid) for offer in report.offers), self._names)
         for state in self.states:
             state.end_round()
         self._current = None
         return report
+
+    def _world(self, number: int) -> Qualities:
+        """Draw a round's world; clients under a contract serve nobody else."""
+        world = self._population.draw(number)
+        serves = self.contracts.open_clients(world.serves, world.bid.shape)
+        return world if serves is world.serves else replace(world, serves=serves)
+
+    def _reserve(self) -> None:
+        """Let the ledger know what services owe after the last round that was closed."""
+        self.ledger.reserved = {self._names[m]: it for m, it in self.contracts.outstanding(self.round + 1).items()}
 
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
@@ -352,7 +382,9 @@ class Market:
         self._platform.play_by(conditions.rules)
         for spec, state in zip(self.services, self.states, strict=True):
             state.begin_round(spec, number)
-        self.services = with_budgets(self.services, self.states, conditions.budgets, self.ledger)
+        due = total_of((self._names[it.service], it.price) for it in self.contracts.due(conditions.offline))
+        length = self.contracts.length(number)
+        self.services = with_budgets(self.services, self.states, conditions.budgets, self.ledger, due, length)
 
     def _observations(self, current: Round) -> dict[str, Observation]:
         """Return what each service that may offer now observes."""

@@ -23,19 +23,23 @@ def with_budgets(
     states: Sequence[ServiceState],  # their states in the round
     budgets: Mapping[str, Micro],  # B_m per round by service, micro-units
     ledger: Ledger,  # what was paid so far
+    due: Mapping[str, Micro],  # what contracts cost it in the round, by service
+    length: int,  # for how many rounds an offer binds
 ) -> tuple[ServiceSpec, ...]:
     """Return the services with what each may offer in a round.
 
     That is its budget per round, or what is left of the one for the whole run, if that is less; nothing before it
-    arrives.
+    arrives. Of what is left, offers that bind for several rounds need so many times their payments, and what contracts
+    cost is in the budget in any case.
     """
     services = []
     for spec, state in zip(specs, states, strict=True):
-        left, budget = ledger.left(spec.name), budgets[spec.name]
+        left, budget, owed = ledger.left(spec.name), budgets[spec.name], due.get(spec.name, 0)
         if state.status is Status.WAITING:
             budget = 0
         elif left is not None:
-            budget = min(budget, left)
+            budget = min(budget, owed + left // length)
+        budget = max(budget, owed)
         services.append(spec if spec.budget == budget else replace(spec, budget=budget))
     return tuple(services)
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from des.clients.population import Qualities
 from des.clock import Microseconds
+from des.contracts import Contract, total_of, with_contracts
 from des.log_records import ClientReport, OfferReport, Outcome, ResponseReport, RoundReport, ServiceReport
 from des.mechanism import Asks, Book, Clearing
 from des.money import Micro
@@ -46,14 +47,26 @@ class Round:
     # the jobs of each service, in the order of its offer; None where it was outbid
     jobs: dict[int, list[Job | None]] = field(default_factory=dict)
     trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)  # what training yielded, by the service's name
+    contracts: tuple[Contract, ...] = ()  # those of earlier rounds, which are served in this one
+    hired: dict[int, list[Job]] = field(default_factory=dict)  # the jobs of these, by service
+    fees: dict[int, Micro] = field(default_factory=dict)  # what services have paid for the end of contracts
+
+    def jobs_of(self, m: int) -> list[Job | None]:
+        """Return the jobs of service ``m``, in the order of its offer; those of contracts come last."""
+        return [*self.jobs.get(m, ()), *self.hired.get(m, ())]
 
     def served(self, m: int) -> list[Job]:
-        """Return the jobs of service ``m`` whose updates arrive, in the order of its offer."""
-        return [job for job in self.jobs.get(m, ()) if job and job.outcome is Outcome.SERVED]
+        """Return those of them whose updates arrive."""
+        return [job for job in self.jobs_of(m) if job and job.outcome is Outcome.SERVED]
 
     def at_work(self, m: int) -> list[Job]:
-        """Return the jobs of service ``m`` that are begun, in the order of its offer."""
-        return [job for job in self.jobs.get(m, ()) if job and job.outcome is not Outcome.DECLINED]
+        """Return those of them that are begun."""
+        return [job for job in self.jobs_of(m) if job and job.outcome is not Outcome.DECLINED]
+
+    @property
+    def due(self) -> Mapping[int, Micro]:
+        """What contracts cost services in this round."""
+        return total_of((it.service, it.price) for it in self.contracts)
 
     def unwilling(self, m: int) -> BoolArray | None:
         """Return the clients [C] that service ``m`` cannot have: they do not serve it, or it has tried them already.
@@ -83,7 +96,7 @@ def round_report(
 ) -> RoundReport:
     """Return everything that happened in a round that was played to its end."""
     rows = iter(_offer_reports(current))
-    offers = {m: list(islice(rows, len(jobs))) for m, jobs in current.jobs.items()}
+    offers = {m: list(islice(rows, len(current.jobs_of(m)))) for m in current.jobs}
     names = [spec.name for spec in current.services]
     trained = {names[m]: current.trained.get(names[m]) for m in current.active}
     return RoundReport(
@@ -92,7 +105,12 @@ def round_report(
         end=end,
         services=tuple(
             ServiceReport.of(
-                spec, state, reward(spec, state), offers.get(m, ()), sum([job.samples for job in current.served(m)])
+                spec,
+                state,
+                reward(spec, state),
+                offers.get(m, ()),
+                sum([job.samples for job in current.served(m)]),
+                current.fees.get(m, 0),
             )
             for m, (spec, state) in enumerate(zip(current.services, states, strict=True))
         ),
@@ -106,30 +124,34 @@ def round_report(
             for job in chain.from_iterable(current.jobs.values())
             if job is not None and job.cost is not None
         ),
+        hired={names[m]: len(jobs) for m, jobs in current.hired.items()},
     )
 
 
 def _offer_reports(current: Round) -> list[OfferReport]:
-    """Return the rows of offers.csv, service by service, in the order in which each service chose."""
-    book = current.book
-    if book is None or not len(book.clients):
+    """Return the rows of offers.csv, service by service: offers as each chose, then what it has by contracts."""
+    if (book := current.book) is None:
         return []
-    data, names = current.world.some(book.services, book.clients), [spec.name for spec in current.services]
-    fate: list[list[Any]] = [[value] * len(book.clients) for value in (None, Outcome.OUTBID, None, None, None)]
+    owed = [(it.service, it.client, it.price) for it in current.contracts]
+    services, clients, payments = with_contracts((book.services, book.clients, book.payments), owed)
+    if not len(clients):
+        return []
+    data, names = current.world.some(services, clients), [spec.name for spec in current.services]
+    fate: list[list[Any]] = [[value] * len(clients) for value in (None, Outcome.OUTBID, None, None, None)]
     paid, outcome, core, start, end = fate
-    for at, job in enumerate(chain.from_iterable(current.jobs.values())):
+    for at, job in enumerate(chain.from_iterable(map(current.jobs_of, current.jobs))):
         if job is not None:
             paid[at] = job.price if job.outcome is Outcome.SERVED else None
             outcome[at], core[at], start[at], end[at] = job.outcome, job.core, job.start, job.end
     columns = (
         repeat(current.number),
-        [names[m] for m in book.services.tolist()],
-        book.clients.tolist(),
+        [names[m] for m in services.tolist()],
+        clients.tolist(),
         data.data_size.tolist(),
         data.emd.tolist(),
         data.dqi.tolist(),
-        book.bids.tolist(),
-        book.payments.tolist(),
+        current.world.bid[services, clients].tolist(),
+        payments.tolist(),
         *fate,
     )
     return list(map(tuple.__new__, repeat(OfferReport), zip(*columns, strict=False)))  # _make, without its Python code
@@ -141,7 +163,7 @@ def _client_reports(current: Round, offers: Mapping[int, Sequence[OfferReport]])
     for m, reports in offers.items():
         costs = [
             int(held.cost[m, offer.client]) if job is None or job.cost is None else job.cost
-            for offer, job in zip(reports, current.jobs[m], strict=True)
+            for offer, job in zip(reports, current.jobs_of(m), strict=True)
         ]
         yield [
             ClientReport(

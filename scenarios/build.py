@@ -17,6 +17,7 @@ from des.clients.data_tables import Group, Lasting, PopulationSpec, Valuation
 from des.clients.disclosure import CostNoise, Disclosure
 from des.clients.mixture import Mixture
 from des.clients.population import Population
+from des.contracts import ContractTerms
 from des.cost import Cost
 from des.market import Market
 from des.mechanism import MECHANISMS, Mechanism
@@ -310,7 +311,12 @@ def build_market(
     specs = [service_spec(scenario, service) for service in scenario.services]
     mechanism = mechanism or MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
     clients, clock, schedule = population_spec(scenario, behaviour), timeline(scenario), schedule_of(scenario)
-    return Market(clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism)
+    return Market(clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism, terms_of(scenario))
+
+
+def terms_of(scenario: Scenario) -> ContractTerms:
+    """Return the terms on which the services of a scenario hire."""
+    return ContractTerms(scenario.market.contract_rounds, scenario.market.cancel_fee)
 
 
 def population_of(

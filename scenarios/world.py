@@ -37,8 +37,8 @@ class World:
             self._population = population_of(scenario, seed, labels)
         except (ValueError, BehaviourError, CostError) as error:  # of a run whose scenario.toml was changed
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
-        self.mechanisms = {rules.mechanism for rules in mechanisms_over_time(scenario)}
-        self._mechanism = scenario.market.mechanism
+        self.mechanisms = {rules.rule for rules in mechanisms_over_time(scenario)}
+        self._market = scenario.market
         self._schedule = schedule_of(scenario)
         self._names = [service.name for service in scenario.services]
         self._closed = 0  # the last round that clients have learned from
@@ -75,7 +75,7 @@ class World:
 
     def mechanism(self, round_: int) -> str:
         rules = self.conditions(round_).rules
-        return self._mechanism if rules is None else rules[0]
+        return (self._market if rules is None else self._market.model_copy(update={"mechanism": rules[0]})).rule
 
     def conditions(self, round_: int) -> Conditions:
         """Return the budgets, K, who is offline, and the mechanism if it has changed, in a round."""

@@ -199,6 +199,9 @@ def _response(scenario: Scenario) -> Iterator[Mistake]:
             f"{own.of!r} needs models that are trained, and backend = {quoted(scenario.training.backend)} knows data "
             'alone; set training.backend to "real", or give a part of "data"',
         )
+    if own.kind is not None and scenario.market.contract_rounds > 1:
+        what = "must be 1 where clients respond to each award (clients.response); remove one of them"
+        yield Mistake(("market", "contract_rounds"), what)
 
 
 def _fits(scenario: Scenario, used: Collection[str]) -> Iterator[Mistake]:
@@ -264,6 +267,9 @@ def _not_cleared(scenario: Scenario) -> Iterator[Mistake]:
                 f"{name!r} lets all services pay from one budget, but {limited[0]} has a total_budget of its own; "
                 "remove that, or choose another mechanism",
             )
+        if kind.platform_budget and scenario.market.contract_rounds > 1:
+            one = f"{name!r} lets all services pay from one budget, of which contracts cannot hold the money of each"
+            yield Mistake(("market", "contract_rounds"), f"{one}; hire for one round, or choose another mechanism")
         largest = kind.largest
         if largest is not None and services * clients > largest:
             yield Mistake(

@@ -577,6 +577,26 @@ class Market(TomlTable):
         Doc("""Whether services see the data sizes and EMDs that clients report: hidden, as in the paper, or public, as
         where clients report them with their bids. Then a service can value clients as a set."""),
     ] = "hidden"
+    contract_rounds: Annotated[
+        Count,
+        Unit("rounds"),
+        Field(exclude_if=lambda it: it == 1),
+        Doc("""For how many rounds a service hires a client that has served it, at the price of the first; nobody else
+        can have the client meanwhile. 1: for that round alone, as in the paper; docs/contracts.md."""),
+    ] = 1
+    cancel_fee: Annotated[
+        Share,
+        AfterValidator(six_decimals),
+        Field(exclude_if=lambda it: it == 0),
+        Doc("""The share of what its contracts would still have cost that a service pays to the clients when it leaves
+        before they are over."""),
+    ] = 0.0
+
+    @property
+    def rule(self) -> str:
+        """What a round is cleared by, in words: the mechanism's name alone where services hire for one round."""
+        several = f" with contracts over {self.contract_rounds} rounds" if self.contract_rounds > 1 else ""
+        return f"{self.mechanism}{several}"
 
 
 def _regime_keys(absent: str) -> dict[str, Any]:

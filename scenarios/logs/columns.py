@@ -56,6 +56,7 @@ AMOUNTS = {
     Kind.EVALUATE: Column("amount", ACCURACY, "`accuracy` of the new global model", "timeline"),
     Kind.PAY: Column("amount", MONEY, "price that the client is paid", "timeline"),
     Kind.EXIT: Column("amount", ACCURACY, "`accuracy` with which the service leaves", "timeline"),
+    Kind.CANCEL: Column("amount", MONEY, "fee that the client is paid for the end of its contract", "timeline"),
 }
 """The meaning of ``amount`` in events.csv, by event; other events have none."""
 
@@ -85,7 +86,7 @@ ROUNDS = Table(
         ),
         Column("budget", MONEY, "the most that the service may offer in this round", "scenario"),
         Column("offered", MONEY, "sum of the payments offered", "totals"),
-        Column("spent", MONEY, "sum of what served clients were paid", "totals"),
+        Column("spent", MONEY, "sum of what served clients were paid, and of `cancel` fees", "totals"),
         Column("wanted", INTEGER, "offers that the service made", "totals", "offers"),
         Column("served", INTEGER, "offers that were served: the client trained and was paid", "totals", "offers"),
         Column("refused", INTEGER, "offers that were outbid, dropped or declined", "totals", "offers"),
@@ -107,7 +108,7 @@ ROUNDS = Table(
 
 OFFERS = Table(
     "offers",
-    "one row for each offer, by service, in the order in which the service chose",
+    "one row for each offer, by service, in the order in which the service chose; those of contracts last",
     (
         Column("round", INTEGER, "the round, from 1", "totals"),
         Column("service", WORD, "service that makes the offer", "totals"),

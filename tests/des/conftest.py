@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from des.clients.data_tables import Group, PopulationSpec
+from des.contracts import ContractTerms
 from des.costs.linear import Linear
 from des.market import Market
 from des.mechanism import Mechanism
@@ -50,6 +51,7 @@ def market_of(
     mechanism: Mechanism | None = None,
     seed: int = 0,
     interventions: Sequence[Change] = (),
+    terms: ContractTerms | None = None,
     **clients_with: Any,
 ) -> Market:
     specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]
@@ -63,6 +65,7 @@ def market_of(
         seed,
         Schedule(Conditions({spec.name: spec.budget for spec in specs}, population.cores), interventions),
         mechanism,
+        terms,
     )
 
 

@@ -249,6 +249,16 @@ CASES: Mapping[str, Case] = {
     "prices of clients' own": Case(
         "scarce", QUICK | {"clients.cost": {"kind": "unit", "unit": {"uniform": [0.01, 0.05]}}}
     ),
+    "contracts": Case(
+        "scarce", QUICK
+        | {"market.contract_rounds": 3, "market.cancel_fee": 0.2, "services.mnist-rich.target_accuracy": 0.5,
+           "services.emnist-poor.total_budget": 40}
+    ),
+    "contracts and departures": Case(
+        "paper", QUICK | _played(("greedy", "worth", "hqfa"))
+        | {"market.contract_rounds": 2, "market.cancel_fee": 0.5, "market.mechanism": "uniform-price",
+           "clients.departure_rate": 0.2, "services.mnist.target_accuracy": 0.5}
+    ),
     "prices of two kinds": Case(
         "scarce", QUICK | {"clients.cost": {"kind": "unit", "unit": {"choices": [0.01, 0.04]}, "noise": 0.2}}
     ),

@@ -133,3 +133,5 @@ def event_words(event: MarketEvent) -> str:
             return f"{event.service} pays client {event.client} {money}"
         case Kind.EXIT:
             return f"{event.service} has reached its target with {percent(float(amount))} % and leaves"
+        case Kind.CANCEL:
+            return f"{event.service} pays client {event.client} {money} for the end of its contract"

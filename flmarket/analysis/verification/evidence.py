@@ -17,6 +17,7 @@ from des.allocation import tie_order_of
 from des.behaviour import Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
+from des.contracts import Contract, Contracts, total_of
 from des.cost import COSTS, CostError
 from des.costs.linear import Linear
 from des.log_records import Outcome
@@ -37,7 +38,7 @@ from fl.training.jobs import Federation, TrainingJob
 from flmarket.analysis.log_frames import read_by_rounds, read_table
 from flmarket.analysis.verification.findings import Rows
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf, backend_of, build_federation, cores_of, fits_of, population_spec
+from scenarios.build import Shelf, backend_of, build_federation, cores_of, fits_of, population_spec, terms_of
 from scenarios.file.checks import played
 from scenarios.file.client_files import intervals_of, require_same_partitions, trace_of
 from scenarios.file.interventions import at, offline_at
@@ -133,13 +134,17 @@ class Memory:
     federation: Federation | None = None  # where the learning curves have come to; None where that is not known
     # the rules in force, and what clears rounds by them
     clearing: tuple[Market | None, Mechanism | None] = None, None
+    contracts: Sequence[Sequence[int]] = ()  # those in force
 
 
 class RoundConditions(NamedTuple):
     """The conditions of a round."""
 
     scenario: Scenario  # after the interventions up to the round
-    budgets: Mapping[str, Micro]  # what each service may offer in the round
+    budgets: Mapping[str, Micro]  # what each service may pay in the round
+    free: Mapping[str, Micro]  # and what of that contracts leave for new offers
+    contracts: Sequence[Contract]  # those that are served in the round
+    owed: Mapping[int, Micro]  # what they, and others in force, come to from the round on, by the place of the service
     offline: frozenset[int]  # the clients that cannot be selected
 
     @property
@@ -168,22 +173,45 @@ def conditions(
     scenario: Scenario,  # what was played
     number: int,  # the round
     spent: Mapping[str, Micro],  # what each service spent in earlier rounds
+    contracts: Contracts,  # those in force
     # when clients are there; None if they always are, or if it is not known any more
     intervals: Sequence[Presence] | None = None,
 ) -> RoundConditions:
     then = at(scenario, number)
-    budgets = {service.name: to_micro(service.budget) for service in then.services}
-    for service in scenario.services:
-        if service.arrival > number:
-            budgets[service.name] = 0
-        elif service.total_budget is not None:
-            left = to_micro(service.total_budget) - spent[service.name]
-            budgets[service.name] = min(budgets[service.name], left)
     offline = offline_at(scenario, number)
     if intervals is not None:
         there = {client for client, first, last in intervals if first <= number <= last}
         offline |= {*range(scenario.clients.count)} - there
-    return RoundConditions(then, budgets, frozenset(offline))
+    budgets = {service.name: to_micro(service.budget) for service in then.services}
+    served, owed, free = contracts.due(offline), contracts.outstanding(number), {}
+    due = total_of((it.service, it.price) for it in served)
+    for m, service in enumerate(scenario.services):
+        name, cost = service.name, due.get(m, 0)
+        if service.arrival > number:
+            budgets[name] = 0
+        elif service.total_budget is not None:
+            left = to_micro(service.total_budget) - spent[name] - owed.get(m, 0)
+            budgets[name] = min(budgets[name], cost + left // contracts.length(number))
+        budgets[name] = max(budgets[name], cost)
+        free[name] = budgets[name] - cost
+    return RoundConditions(then, budgets, free, served, owed, frozenset(offline))
+
+
+@dataclass(frozen=True)
+class Hired:
+    """What contracts come to in a block of rounds."""
+
+    price: FloatArray  # [offers] of each row that is a contract's; NaN for others
+    core: FloatArray  # [offers] and its core
+    taken: BoolArray  # [offers] whether another contract should have kept the client from the offer
+    missing: list[tuple[int, Contract]] = field(default_factory=list)  # rounds and contracts that have no row
+    # the place among the block's lines of rounds.csv, the client and the fee, of each contract that is cancelled
+    fees: list[tuple[int, int, Micro]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> BoolArray:
+        """Whether each offer is a contract's, and not made in its round."""
+        return ~np.isnan(self.price)
 
 
 @dataclass(frozen=True)
@@ -536,14 +564,51 @@ class Logs:
 
     def conditions(self, number: int) -> RoundConditions:
         """Return what a round is played under, after the interventions and the spending up to it."""
-        return self._conditions[number - self.numbers.start]
+        return self._followed[0][number - self.numbers.start]
+
+    @property
+    def hired(self) -> Hired:
+        return self._followed[1]
+
+    def made_in(self, number: int) -> Rows:
+        """Return the offers that were made in a round: all but those of contracts."""
+        span = self.span_of(number)
+        return self.answered.where(span.start + np.flatnonzero(~self.hired.rows[span]))
 
     @cached_property
-    def _conditions(self) -> list[RoundConditions]:
+    def _followed(self) -> tuple[list[RoundConditions], Hired]:
+        """The conditions of the block's rounds, and what contracts come to in them."""
         names, spent = list(self.places), self.all_rounds["spent"].reshape(-1, len(self.places))
         sums = (spent.cumsum(axis=0) - spent)[self.numbers.start - 1 : self.numbers.stop - 1]
-        before = [dict(zip(names, it, strict=True)) for it in sums.tolist()]
-        return [conditions(self.scenario, *of, self._intervals) for of in zip(self.numbers, before, strict=True)]
+        contracts, count = Contracts(terms_of(self.scenario), self.scenario.rounds), len(self.rows["offers"])
+        contracts.restore(self.before.contracts)
+        hired, found = Hired(np.full(count, np.nan), np.full(count, np.nan), np.zeros(count, dtype=np.bool_)), []
+        for number, before in zip(self.numbers, sums.tolist(), strict=True):
+            sofar = dict(zip(names, before, strict=True))
+            found.append(conditions(self.scenario, number, sofar, contracts, self._intervals))
+            if contracts.terms.rounds > 1:
+                self._follow(number, contracts, found[-1].contracts, hired)
+        self.after.contracts = contracts.state()
+        return found, hired
+
+    def _follow(self, number: int, contracts: Contracts, due: Sequence[Contract], hired: Hired) -> None:
+        """Note what contracts come to in a round, and let them be those of the next one."""
+        span, first = self.span_of(number), (number - self.numbers.start) * len(self.places)
+        rows, waiting = self.rows["offers"].where(span), {(it.service, it.client): it for it in due}
+        free = contracts.open_clients(None, (len(self.places), self.scenario.clients.count))
+        columns = (rows[name].tolist() for name in ("m", "client", "core", "paid"))
+        for place, (m, client, core, paid) in enumerate(zip(*columns, strict=True), start=span.start):
+            if (contract := waiting.pop((m, client), None)) is not None:
+                hired.price[place], hired.core[place] = contract.price, contract.core
+            elif free is not None and not free[m, client]:
+                hired.taken[place] = True
+            elif core == core and paid == paid:
+                contracts.sign(number, m, [(client, int(core), int(paid))])
+        hired.missing.extend((number, it) for it in waiting.values())
+        status = self.rows["rounds"]["status"][first : first + len(self.places)]
+        for m in np.flatnonzero(status == Status.REACHED).tolist():
+            hired.fees.extend((first + m, *of) for of in contracts.cancel(number, m))
+        contracts.end_round(number)
 
     @cached_property
     def _intervals(self) -> Sequence[Presence] | None:

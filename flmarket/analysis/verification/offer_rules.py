@@ -88,19 +88,33 @@ def responses(logs: Logs) -> Iterator[Finding]:
 def payments(logs: Logs) -> Iterator[Finding]:
     """Payments and prices are at least the bid (eq. 5), prices at most the payment; only served clients are paid.
 
-    A part of the work has a part of these. A mechanism may say that prices can be below the bid, or post a menu.
+    A part of the work has a part of these. A mechanism may say that prices can be below the bid, or post a menu. By
+    contracts, whoever has served is hired at the same price and core, whatever it bids later, and nobody else has it.
     """
+    yield from _contracts(logs)
     offers = logs.answered
     bid, payment, paid = offers["bid"], offers["payment"], offers["paid"]
     asked, offered = (amount * offers["promised"] // MICRO for amount in (bid, payment))
     yield from offers.wrong(bid < 0, "the bid {bid} is negative (eq. 5)")
-    yield from offers.wrong(payment < bid, "the payment {payment} is below the bid {bid} (eq. 5)")
+    yield from offers.wrong((payment < bid) & ~logs.hired.rows, "the payment {payment} is below the bid {bid} (eq. 5)")
     served = offers["outcome"] == Outcome.SERVED
     yield from offers.wrong(np.isnan(paid) == served, "was {outcome}, but was paid {paid}")
-    at_least_bids = logs.by_round(offers, lambda now: keeps_bids(now.scenario.market.mechanism))
+    at_least_bids = logs.by_round(offers, lambda now: keeps_bids(now.scenario.market.mechanism)) & ~logs.hired.rows
     yield from offers.wrong((paid < asked) & at_least_bids, "was paid {paid}, below its bid {bid} (eq. 5)")
     other = (paid > payment) | (logs.by_round(offers, lambda now: now.paper) & (paid != offered) & served)
     yield from offers.wrong(other, "was paid {paid}, but the payment offered is {payment}")
+
+
+def _contracts(logs: Logs) -> Iterator[Finding]:
+    offers, hired = logs.rows["offers"], logs.hired
+    rows, price = offers.where(hired.rows), hired.price[hired.rows]
+    wanted = {"payment": price, "paid": np.where(np.isnan(rows["paid"]), np.nan, price), "core": hired.core[hired.rows]}
+    yield from rows.differing(wanted, "by its contract it should be")
+    yield from offers.wrong(hired.taken, "the client is under a contract, but gets an offer")
+    names = list(logs.places)
+    for number, it in hired.missing:
+        who = f"round {number}, {names[it.service]}, client {it.client}"
+        yield Finding(f"{who}: is hired by a contract, but offers.csv has no row of it")
 
 
 def cores(logs: Logs) -> Iterator[Finding]:
@@ -108,12 +122,12 @@ def cores(logs: Logs) -> Iterator[Finding]:
     yield from clearing(logs)
     offers, core = logs.rows["offers"], logs.rows["offers"]["core"]
     yield from offers.wrong(_repeated(offers, "m"), "the service makes the client two offers")
-    available, won = _available(logs, offers), offers["outcome"] != Outcome.OUTBID
-    placed = (core >= 0) & (core < available) & ~_repeated(offers, "core")
+    available, won, hired = _available(logs, offers), offers["outcome"] != Outcome.OUTBID, logs.hired.rows
+    placed = (core >= 0) & ((core < available) | hired) & ~_repeated(offers, "core")
     yield from offers.wrong(won & ~placed, "the client's cores are not used once each (eq. 2)")
     works = ~np.isnan([core, offers["start"], offers["end"]]).all(axis=0)
     yield from offers.wrong(~won & works, "was outbid, but has a core, a start or an end")
-    paper = logs.by_round(offers, lambda now: now.paper)
+    paper = logs.by_round(offers, lambda now: now.paper) & ~hired
     of_paper, right = offers.where(paper), _highest(logs, offers.where(paper), available[paper])
     wins = right != NO_CORE
     yield from of_paper.where(wins).differing({"core": right[wins]}, "by its payment it should be")
@@ -198,7 +212,7 @@ def _created(rules: Market, *, paper: bool = False) -> Mechanism | None:
 
 
 def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Qualities) -> Iterator[Finding]:
-    offers = logs.answered.where(logs.span_of(number))
+    offers = logs.made_in(number)
     book = _book(logs, mechanism, number, asks, offers, world)
     if asks.willing is not None:
         unwilling = ~asks.willing[book.services, book.clients]
@@ -241,8 +255,7 @@ def _other_answers(logs: Logs, awarded: Rows, answers: Answers) -> Iterator[Find
 
 def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Qualities) -> Iterator[Finding]:
     """Yield what is wrong with the steps of a round: who offers again, and whether it has the money."""
-    budgets, events = logs.conditions(number).budgets, logs.rows["events"]
-    offers = logs.rows["offers"].where(logs.span_of(number))
+    budgets, events, offers = logs.conditions(number).free, logs.rows["events"], logs.made_in(number)
     deciding = events.where((events["round"] == number) & (events["event"] == Kind.DECISION))
     service, client, payment = (offers[name].tolist() for name in ("service", "client", "payment"))
     decisions = list(zip(deciding["service"].tolist(), map(int, deciding["amount"].tolist()), strict=True))
@@ -284,7 +297,7 @@ def _stepped(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, world: Q
 def _book(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, offers: Rows, world: Qualities) -> Book:
     services, clients, now = offers["m"], offers["client"], logs.conditions(number)
     there = logs.takes_part.reshape(-1, len(logs.places))[number - logs.numbers.start]
-    budgets = np.where(there, [now.budgets[name] for name in logs.places], 0)
+    budgets = np.where(there, [now.free[name] for name in logs.places], 0)
     least = asks.least[services, clients]
     columns = services, clients, offers["payment"], offers["bid"], least, budgets
     view = partial(_view, logs, number, world, record_of(mechanism, world.bid))
@@ -295,6 +308,7 @@ def _view(logs: Logs, number: int, world: Qualities, record: IntArray | None) ->
     services, count = logs.scenario.services, len(logs.places)
     targets = np.array([it.target_accuracy for it in services])
     totals = [np.inf if it.total_budget is None else to_micro(it.total_budget) for it in services]
-    left = totals - logs.all_rounds["spent"].reshape(-1, count)[: number - 1].sum(axis=0)
+    owed = [logs.conditions(number).owed.get(m, 0) for m in range(count)]
+    left = totals - logs.all_rounds["spent"].reshape(-1, count)[: number - 1].sum(axis=0) - owed
     seen = world.data_size, world.emd, world.seen, read_only(logs.accuracies_after(number - 1))
     return RoundView(number, logs.scenario.rounds, *seen, read_only(targets), read_only(left), record)

@@ -123,13 +123,15 @@ def accuracies(logs: Logs) -> Iterator[Finding]:
 def totals(logs: Logs) -> Iterator[Finding]:
     """Each row of rounds.csv says what the service's offers come to, and they are within its budget (eq. 4)."""
     rounds, offers = logs.rows["rounds"], logs.answered
-    served = offers.where(offers["outcome"] == Outcome.SERVED)
+    served, fees = offers.where(offers["outcome"] == Outcome.SERVED), np.zeros(len(rounds))
     part = served["promised"] if logs.scenario.clients.response.of == "data" else MICRO
     served = served.having(trained=-(-served["data_size"] * part // MICRO))
+    for place, _, fee in logs.hired.fees:
+        fees[place] += fee
     number, works = (np.bincount(logs.places_of(rows), minlength=len(rounds)) for rows in (offers, served))
     wanted = {
         "offered": _each(logs, offers, "payment", sum, 0),
-        "spent": _each(logs, served, "paid", math.fsum, 0),
+        "spent": _each(logs, served, "paid", math.fsum, 0) + fees,
         "wanted": number,
         "served": works,
         "refused": number - works,
@@ -145,9 +147,9 @@ def totals(logs: Logs) -> Iterator[Finding]:
     paper, budget = logs.by_round(rounds, lambda now: now.paper), rounds["budget"]
     yield from rounds.wrong(paper & (wanted["offered"] > budget), f"what it offers is {_OVER}")
     own = logs.by_round(rounds, lambda now: own_budgets(now.scenario.market.mechanism))
-    yield from rounds.wrong(own & (wanted["spent"] > budget), f"what it spends is {_OVER}")
+    yield from rounds.wrong(own & (wanted["spent"] - fees > budget), f"what it spends is {_OVER}")
     order, there = logs.order_of(rounds), logs.takes_part
-    together = np.bincount(order, wanted["spent"] - budget * there) > 0
+    together = np.bincount(order, wanted["spent"] - fees - budget * there) > 0
     yield from rounds.wrong(~own & together[order], "what all services spend is over all their budgets (eq. 4)")
     absent = ~logs.takes_part & (number > 0)
     yield from rounds.wrong(absent, "the service is {status}, but offers.csv has offers of it in this round")

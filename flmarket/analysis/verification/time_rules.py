@@ -49,6 +49,9 @@ def timeline(logs: Logs) -> Iterator[Finding]:
     decisions = _decisions(logs)
     lines, there = logs.places_of(decisions), logs.takes_part
     sums, count_of_decisions = (np.bincount(lines, of, len(rounds))[there] for of in (decisions["amount"], None))
+    offers = logs.rows["offers"]
+    hired = offers.where(logs.hired.rows)  # decided in an earlier round
+    sums += np.bincount(logs.places_of(hired), hired["payment"], len(rounds))[there]
     wanted = {"offered": np.where(count_of_decisions > 0, sums, np.nan)}
     yield from rounds.where(there).differing(wanted, "its decisions come to")
 
@@ -131,6 +134,8 @@ def _events(logs: Logs, starts: IntArray, awarded: Rows, jobs: Rows) -> Rows:
     trained, trains_fully = services.where(np.unique(served[lines])), jobs.where(~jobs["cut"])
     paid = served.having(**{name: services[name][served[lines]] for name in ("closes", *_ORDER)})
     reached = there.where(there["status"] == Status.REACHED)
+    ended, clients, fees = np.array(logs.hired.fees, dtype=np.int64).reshape(-1, 3).T
+    cancelled = services.where(ended).having(client=clients)
     pieces = [
         _piece(Kind.REFRESH, services.where(slice(None, None, len(logs.places))), "opens", depth=0, about=()),
         _piece(Kind.BID, there, "opens", _ANY, depth=0),
@@ -144,6 +149,7 @@ def _events(logs: Logs, starts: IntArray, awarded: Rows, jobs: Rows) -> Rows:
         _piece(Kind.EVALUATE, trained, "closes", trained["accuracy"]),
         _piece(Kind.PAY, paid, "closes", paid["paid"], about=("service", "client")),
         _piece(Kind.EXIT, reached, "closes", reached["accuracy"]),
+        _piece(Kind.CANCEL, cancelled, "closes", fees, about=("service", "client")),
     ]
     columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in (*EVENTS.names, *_ORDER)}
     return _sorted(Rows("events", columns), "round", "sim_time")

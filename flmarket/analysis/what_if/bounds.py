@@ -75,6 +75,8 @@ def run_bounds(logs: Logs, together: str = "additive") -> RunBounds:
         what = "behaviour" if logs.has_costs else "cost"
         problem = f"the clients' {what} of the run is not known here, or has changed, so its bids cannot be drawn"
         raise InputError(problem)
+    if logs.scenario.market.contract_rounds > 1:
+        raise InputError("bounds are of rounds by themselves, and here services hire for several (contract_rounds)")
     why_not, bounds = _why_not(logs), []
     of = _OfUnions(logs) if together == "union" else _OfSums(logs)
     shape = len(logs.numbers), len(logs.places)
@@ -95,7 +97,7 @@ def run_bounds(logs: Logs, together: str = "additive") -> RunBounds:
 
 
 def _why_not(logs: Logs) -> str:
-    others = {rules.mechanism for rules in mechanisms_over_time(logs.scenario)} - {DEFAULT}
+    others = {rules.rule for rules in mechanisms_over_time(logs.scenario)} - {DEFAULT}
     clients = logs.scenario.clients.count
     if logs.scenario.clients.responds:
         return "clients that do all of the work only; in these runs they answer how much they do"

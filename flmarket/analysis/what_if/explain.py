@@ -10,7 +10,7 @@ from typing import Any
 import pandas as pd
 
 from des.log_records import Outcome
-from des.mechanism import Mechanism, known
+from des.mechanism import DEFAULT, Mechanism, known
 from des.money import MICRO, Micro
 from des.money import text as money
 from des.observation import Status
@@ -73,8 +73,9 @@ class Explanation:
             yield from self.answers()
         yield from looked_at(self._logs, self._number, self._service, self._world)
         if not self._exact:
-            cleared = f"this run is cleared by {self._now.scenario.market.mechanism}"
-            why = cleared if not self._now.paper else "in this run clients answer how much of the work they do"
+            rule = self._now.scenario.market.rule
+            answers = "in this run clients answer how much of the work they do"
+            why = f"this run is cleared by {rule}" if rule != DEFAULT else answers
             yield f"What could have been had is worked out for pay-as-offered and all of the work only; {why}."
             return
         try:
@@ -97,7 +98,7 @@ class Explanation:
     @property
     def _exact(self) -> bool:
         """Whether what could have been had is worked out."""
-        return self._now.paper and self._logs.responses is None
+        return self._now.scenario.market.rule == DEFAULT and self._logs.responses is None
 
     def answers(self) -> Iterator[str]:
         """Yield the answers of the clients that served, in words."""

@@ -1,0 +1,158 @@
+"""Scenarios in which services hire for several rounds: played, resumed, verified, forged, explained and refused."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from des.mechanism import MECHANISMS
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.what_if.bounds import run_bounds
+from flmarket.analysis.what_if.explain import Explanation
+from flmarket.core.errors import InputError
+from learning.lockstep.market_kinds import LockstepError, curves_of
+from scenarios.build import Shelf, market_factory
+from scenarios.file.problems import ScenarioError
+from scenarios.file.schema import Scenario
+from scenarios.loader import load
+from scenarios.logs.directory import RunDirectory
+from scenarios.running.runner import execute
+from support.runs import RESULTS, change, edit, interrupt, planned, played, table
+
+HIRES = {
+    "training.backend": "surrogate", "rounds": 8, "market.contract_rounds": 3, "market.cancel_fee": 0.2,
+    "clients.departure_rate": 0.1, "services.*.policy": "greedy", "services.mnist-rich.target_accuracy": 0.65,
+    "services.emnist-poor.total_budget": 40,
+}  # fmt: skip
+
+
+def hiring(**changes: Any) -> Scenario:
+    return load("scarce", {**HIRES, **changes})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return played(hiring(), tmp_path_factory.mktemp("hired"))
+
+
+@pytest.mark.parametrize("lines", [50_000, 20])
+def test_runs_with_contracts_are_verified(run: RunDirectory, lines: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether logs are read whole or in blocks of a round."""
+    monkeypatch.setattr("flmarket.analysis.verification.verify.BLOCK", lines)
+    verdict = verify(run)
+    assert (verdict.problems, verdict.unchecked) == ([], [])
+    events = table(run.path, "events")
+    assert any(row["event"] == "cancel" and float(row["amount"]) > 0 for row in events)
+    offers = table(run.path, "offers")
+    assert any(float(row["payment"]) < float(row["bid"]) for row in offers)  # a later bid does not count
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "changes"),
+    [
+        ("uniform-price", {}),
+        ("iterated", {"clients.cores": 2}),
+        ("proportional-share", {"clients.behaviour.kind": "adaptive"}),
+        ("posted-price", {"market.options.price_per_sample": 0.04}),
+    ],
+)
+def test_every_mechanism_hires_and_is_verified(mechanism: str, changes: dict[str, Any], tmp_path: Path) -> None:
+    run = played(hiring(**{"market.mechanism": mechanism, **changes}), tmp_path)
+    assert (logs := Logs.read_whole(run)).hired.rows.any()
+    assert verify(run).problems == []
+    assert logs.hired.missing == []
+
+
+def test_a_run_that_was_killed_resumes_to_the_same_bytes(run: RunDirectory, tmp_path: Path) -> None:
+    plan, shelf = planned(hiring(), tmp_path), Shelf()
+    interrupt(plan, shelf, 4)
+    execute(plan, shelf, workers=0)
+    for name in RESULTS:
+        assert (plan.directory.path / name).read_bytes() == (run.path / name).read_bytes()
+
+
+def second_row(path: Path) -> dict[str, str]:
+    """Return the first row of a client that serves the same service in two rounds that follow: the later one."""
+    rows = table(path, "offers")
+    for row in rows:
+        for later in rows:
+            same = (row["service"], row["client"]) == (later["service"], later["client"])
+            if same and int(later["round"]) == int(row["round"]) + 1 and row["outcome"] == later["outcome"] == "served":
+                return later
+    raise AssertionError("no contract")
+
+
+@pytest.mark.parametrize(
+    ("values", "problem"),
+    [
+        ({"payment": "9.876543", "paid": "9.876543"}, "payment is 9.876543, but by its contract it should be"),
+        ({"core": "1"}, "core is 1, but by its contract it should be 0"),
+        ({"client": "19"}, "is hired by a contract, but offers.csv has no row of it"),
+    ],
+)
+def test_a_forged_contract_is_found(values: dict[str, str], problem: str, tmp_path: Path) -> None:
+    run = played(hiring(), tmp_path)
+    forged = second_row(run.path)
+    change(run.path, "offers", values, lambda row: row == forged)
+    assert any(problem in text for text in verify(run).problems)
+
+
+def test_an_offer_to_a_client_under_a_contract_is_found(tmp_path: Path) -> None:
+    run = played(hiring(), tmp_path)
+    bound, rows = second_row(run.path), table(run.path, "offers")
+    rival = next(row for row in rows if row["round"] == bound["round"] and row["service"] != bound["service"])
+    change(run.path, "offers", {"client": bound["client"]}, lambda row: row == rival)
+    assert any("the client is under a contract, but gets an offer" in text for text in verify(run).problems)
+
+
+def test_a_forged_fee_is_found(tmp_path: Path) -> None:
+    run = played(hiring(), tmp_path)
+    change(run.path, "events", {"amount": "0.000000"}, lambda row: row["event"] == "cancel")
+    assert any("cancel" in text and "but should be" in text for text in verify(run).problems)
+    run = played(hiring(), tmp_path / "other")
+
+    def leave_out(rows: list[dict[str, str]]) -> None:
+        left = next(row for row in rows if row["status"] == "reached")
+        left["spent"] = f"{float(left['spent']) - 1:.6f}"
+
+    edit(run.path, "rounds", leave_out)
+    assert any("its offers come to" in text for text in verify(run).problems)
+
+
+def test_what_is_known_of_single_rounds_alone_is_not_claimed(run: RunDirectory) -> None:
+    logs = Logs.read_whole(run)
+    with pytest.raises(InputError, match=r"here services hire for several \(contract_rounds\)"):
+        run_bounds(logs)
+    said = " ".join(Explanation(logs, 2, "mnist-middle").sentences())
+    assert "this run is cleared by pay-as-offered with contracts over 3 rounds" in said
+
+
+def test_lockstep_refuses_contracts_by_name() -> None:
+    with pytest.raises(LockstepError, match=r"hires for several rounds \(market.contract_rounds\)"):
+        curves_of(market_factory(hiring())(0))
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "problem"),
+    [
+        ("contract_rounds", 0, "must be greater than or equal to 1"),
+        ("contract_rounds", 1.5, "must be a valid integer"),
+        ("cancel_fee", 1.1, "must be less than or equal to 1"),
+        ("cancel_fee", 0.1234567, "has more than six decimals"),
+    ],
+)
+def test_wrong_values_are_named(key: str, value: Any, problem: str) -> None:
+    with pytest.raises(ScenarioError, match=f"market.{key}.*{problem}"):
+        hiring(**{f"market.{key}": value})
+
+
+def test_services_do_not_hire_clients_that_answer_each_award() -> None:
+    with pytest.raises(ScenarioError, match=r"market.contract_rounds.*must be 1 where clients respond to each award"):
+        hiring(**{"clients.response.kind": "quadratic"})
+
+
+def test_a_mechanism_with_one_budget_for_all_services_does_not_hire(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(MECHANISMS.load("proportional-share"), "platform_budget", True)
+    with pytest.raises(ScenarioError, match=r"market.contract_rounds.*'proportional-share' lets all services pay from"):
+        load("scarce", {"market.mechanism": "proportional-share", "market.contract_rounds": 2})
