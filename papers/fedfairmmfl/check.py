@@ -64,10 +64,10 @@ def check_in_three_rounds_a_client_has_had_each_task_once_by_turns() -> None:
 
 
 def check_in_a_played_market_tasks_get_clients_by_the_accuracy_of_the_round_before() -> None:
-    """As many as its accuracy in the round before says, for each task over eight rounds."""
+    """As many as its accuracy in the round before says, for each task over five rounds."""
     flmarket.load_plugin(HERE / "plugins.py")
     with TemporaryDirectory() as out:
-        played = flmarket.run(flmarket.load(HERE / "scenario.toml", SHORT | {"rounds": 8}), out=out, progress=False)
+        played = flmarket.run(flmarket.load(HERE / "scenario.toml", SHORT | {"rounds": 5}), out=out, progress=False)
         rounds = played.rounds
     pivot = rounds.pivot_table(index="round", columns="service", values=["accuracy", "served"])
     expected = (1 - pivot["accuracy"].shift(1, fill_value=0.0)) ** 2
