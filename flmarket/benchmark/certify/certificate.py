@@ -1,14 +1,15 @@
 """A certificate: what an attack on a mechanism found, over many sampled markets."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from des.mechanism import MECHANISMS
 from des.money import text
-from flmarket.benchmark.certify.players import SIDES, Bench, Side
-from flmarket.benchmark.certify.sampling import IMAGES, Dice, Sizes, sample
+from flmarket.benchmark.certify.players import SIDES, Bench, Side, of
+from flmarket.benchmark.certify.sampling import IMAGES, Dice, SampledMarket, Sizes, doubled, sample
 from flmarket.benchmark.certify.search import Gain, attack
+from flmarket.core.errors import InputError
 from flmarket.core.text import counted
 from flmarket.core.tracking import tracked
 
@@ -24,6 +25,7 @@ class AttackPlan:
     tries: int = 200  # misreports that are played for each party of a market, at most
     seed: int = 0  # of all draws
     rounds: int = 1  # how many each market has, over which the mechanism remembers
+    sybils: bool = False  # whether clients come as two, too
 
     @property
     def scope(self) -> str:
@@ -69,17 +71,18 @@ class Certificate:
             yield "individual rationality of clients", "held", f"price at least the bid {held}"
         yield "individual rationality of services", "held", f"price at most the offer {held}"
         yield "budget balance", "held", f"clients get what services pay, within the budgets, {held}"
-        for side in SIDES:
-            parties, gaining = counted(len(self.attacked[side]), side[:-1]), self.gaining(side)
+        for side, attacked in self.attacked.items():
+            parties, gaining = counted(len(attacked), side[:-1]), self.gaining(side)
+            name = "Sybil-proofness" if side == "sybils" else f"truthfulness of {side}"
             if not gaining:
                 sentence = f"{parties} attacked {self.plan.scope}; all data sets have {IMAGES:,} images"
-                yield f"truthfulness of {side}", "no gain found", sentence
+                yield name, "no gain found", sentence
                 continue
             best = gaining[0]
             share = f"{best.amount / best.truthful:.0%} more" if best.truthful > 0 else "from nothing"
             sentence = f"{len(gaining):,} of {parties} gain; the largest gain is {text(best.amount)} ({share})"
-            yield f"truthfulness of {side}", "fails", sentence
-            regret = sum(gain.amount for gain in gaining) // len(self.attacked[side])
+            yield name, "fails", sentence
+            regret = sum(gain.amount for gain in gaining) // len(attacked)
             sentence = f"mean over the {parties} of the most that another report was found to add, at least"
             yield f"regret of truth of {side}", text(regret), sentence
 
@@ -97,4 +100,22 @@ def certify(plan: AttackPlan) -> Certificate:
                 dice = Dice(plan.seed, side, number, party)
                 attacked[side].append(attack(bench, side, party, plan.tries, dice))
         clearings += bench.plays
+        for client in range(market.values.shape[1]) if plan.sybils else ():
+            attacked.setdefault("sybils", []).append(
+                _as_two(plan, market, client, Dice(plan.seed, "sybils", number, client))
+            )
     return Certificate(plan, clearings, attacked)
+
+
+def _as_two(plan: AttackPlan, market: SampledMarket, client: int, dice: Dice) -> Gain:
+    """Return the best that a client was found to do under two names, against the truth under one."""
+    one, two = (
+        Bench(MECHANISMS.create(plan.mechanism, **plan.options), it, plan.rounds) for it in doubled(market, client)
+    )
+    truth = tuple(of(client, "sybils", one.market.costs).ravel().tolist()) * one.parts
+    truthful = one.truly("sybils", client, truth)[1]
+    if one.posted:
+        raise InputError(
+            f"--sybils: {plan.mechanism} pays by data size, and here each name has a data set of {IMAGES:,} images"
+        )
+    return replace(attack(two, "sybils", client, plan.tries, dice), truthful=truthful, honest=one.market)

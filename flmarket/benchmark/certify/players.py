@@ -30,7 +30,7 @@ from fl.data.dqi import PUBLISHED
 from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
 from learning.policies.worth import name_best
 
-Side = Literal["services", "clients"]
+Side = Literal["services", "clients", "sybils"]  # sybils are clients that come as two (``sampling.doubled``)
 SIDES: tuple[Side, ...] = ("services", "clients")
 
 # [C] the values that a service reports, or [M] the bids of a client; over several rounds those of odd ones, then those
@@ -42,6 +42,8 @@ LABELS = 10
 
 def of(party: int, side: Side, amounts: MicroArray) -> MicroArray:
     """Return the view of a party's amounts in [M, C] amounts."""
+    if side == "sybils":
+        return amounts[:, party : party + 2]
     return amounts[party] if side == "services" else amounts[:, party]
 
 
@@ -99,7 +101,8 @@ class Bench:
     def reports(self, side: Side, party: int, report: Report) -> tuple[MicroArray, MicroArray]:
         """Return the values and the bids that are reported if all parties but one tell the truth."""
         values, bids = self.market.values.copy(), self.market.costs.copy()
-        of(party, side, values if side == "services" else bids)[:] = report
+        own = of(party, side, values if side == "services" else bids)
+        own[:] = np.reshape(report, own.shape)
         return values, bids
 
     def play(

@@ -5,7 +5,7 @@ decides its bid, in steps of ``TICK``.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -100,3 +100,19 @@ def sample(shape: Sizes, seed: int, number: int) -> SampledMarket:
     shares = [0.2 + 0.8 * dice.uniform() for _ in range(services)]
     budgets = [round(share * total) for share, total in zip(shares, values.sum(axis=1).tolist(), strict=True)]
     return SampledMarket(number, values, costs, np.array(budgets if shape.budgets else [AMPLE] * services), cores)
+
+
+def doubled(market: SampledMarket, client: int) -> tuple[SampledMarket, SampledMarket]:
+    """Return a market in which a client has a second name, the number behind its own: it comes as one, and as two.
+
+    As one, the second name is worth nothing and asks the most; as two, each has half of the data: of values and costs.
+    """
+    values, costs = (
+        np.insert(it, client + 1, own, axis=1) for it, own in ((market.values, 0), (market.costs, MOST_BID))
+    )
+    halves = []
+    for amounts, step in ((market.values, 1), (market.costs, TICK)):
+        half = amounts[:, client] // 2 // step * step
+        halves.append(np.insert(amounts, client + 1, half, axis=1))
+        halves[-1][:, client] -= half
+    return replace(market, values=values, costs=costs), replace(market, values=halves[0], costs=halves[1])

@@ -33,6 +33,7 @@ class Gain:
     truthful: Micro  # what it has of the round if it reports the truth
     misreporting: Micro  # what it has if it misreports
     market: SampledMarket = field(compare=False, repr=False)
+    honest: SampledMarket | None = field(default=None, compare=False, repr=False)  # where the truth is told, if another
 
     @property
     def amount(self) -> Micro:
@@ -71,7 +72,9 @@ class _Search:
         self._bench, self._side, self._party, self._left = bench, side, party, tries + 1
         market = bench.market
         # its true amounts
-        self._once: Report = tuple(of(party, side, market.values if side == "services" else market.costs).tolist())
+        self._once: Report = tuple(
+            of(party, side, market.values if side == "services" else market.costs).ravel().tolist()
+        )
         self.truth = self._once * bench.parts
         self.known: dict[Report, Micro] = {}  # what the party truly has of the round with each report that was tried
         turning = [list(dict.fromkeys(map(self._rounded, amounts))) for amounts in self._turning_points()]
@@ -147,6 +150,7 @@ class _Search:
                 cost = int(market.costs[self._party, place])
                 yield [0, cost, *(rival + by for rival in rivals for by in (-1, 0, 1))]
             else:
-                worth = market.values[:, self._party].tolist()
-                truth = worth[place]
+                service, name = divmod(place, len(self._once) // len(market.values))
+                worth = market.values[:, self._party + name].tolist()
+                truth = worth[service]
                 yield [MOST_BID, LEAST_BID, truth, *worth, truth - TICK, *(value + TICK for value in worth)]

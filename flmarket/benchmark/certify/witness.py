@@ -64,6 +64,7 @@ def words(gain: Gain, rounds: int = 1) -> str:
     """Return who misreports what, and what it has of it."""
     when = (" in odd rounds", " in even rounds") if rounds > 1 else ("",)
     length = len(gain.truth) // len(when)
+    names = 2 if gain.side == "sybils" else 1
     lies = [
         (place % length, _short(true), _short(lie) + when[place // length])
         for place, (true, lie) in enumerate(zip(gain.truth, gain.report, strict=True))
@@ -73,8 +74,17 @@ def words(gain: Gain, rounds: int = 1) -> str:
         misreports = ", ".join(f"{lie} for client {place}, who is worth {true} to it" for place, true, lie in lies)
         who = f"service-{gain.party + 1} reports {misreports}"
     else:
-        misreports = ", ".join(f"{lie} of service-{place + 1}, whose work costs it {true}" for place, true, lie in lies)
-        who = f"client {gain.party} asks {misreports}"
+        asks = [
+            (gain.party + place % names, f"{lie} of service-{place // names + 1}, whose work costs it {true}")
+            for place, true, lie in lies
+        ]
+        who = "; ".join(f"client {name} asks {', '.join(ask for by, ask in asks if by == name)}" for name in dict(asks))
+    if gain.side == "sybils":
+        who = (
+            f"client {gain.party} comes as clients {gain.party} and {gain.party + 1}, each with half of its data"
+            + (who and "; ")
+            + who
+        )
     span = "the round" if rounds == 1 else f"{rounds} rounds"
     return f"{who}: it has {text(gain.misreporting)} of {span} instead of {text(gain.truthful)}"
 
@@ -85,7 +95,8 @@ def witness(plan: AttackPlan, gain: Gain, plugins: Sequence[Path] = ()) -> str:
         raise NoScenarioError("it takes more than one round")
     market = gain.market
     bench = Bench(MECHANISMS.create(plan.mechanism, **plan.options), market)
-    reports = (market.values, market.costs), bench.reports(gain.side, gain.party, gain.report)
+    honest = gain.honest or market
+    reports = (honest.values, honest.costs), bench.reports(gain.side, gain.party, gain.report)
     played = [bench.play(*each) for each in reports]
     values, bids = map(list, zip(*reports, strict=True))
     if bench.posted:  # the policy does not know that no client is paid more: it is given what services offer
@@ -110,7 +121,7 @@ def _comments(plan: AttackPlan, gain: Gain, plugins: Sequence[Path]) -> str:
         "# The first run plays the truth, the second the misreport:",
         f"# {words(gain)}.",
         "#",
-        "# true values of the clients, and what their work costs them:",
+        f"# true values of the clients, and what their work costs them{' as two' * (gain.side == 'sybils')}:",
         *amounts,
         "# The EMDs stand for bids, and what is learned means nothing.",
     ]
@@ -178,16 +189,19 @@ def _layout(market: SampledMarket, costs: MicroArray, asked: MicroArray) -> tupl
 def _replayed(scenario: str, gain: Gain) -> list[Micro]:
     """Return what the party has of each run of a scenario, by the same truth."""
     profits = []
-    for point in points(parse(scenario, "witness")):
+    names = (gain.party, gain.party + 1) if gain.side == "sybils" else (gain.party,)
+    for point, market in zip(
+        points(parse(scenario, "witness")), (gain.honest or gain.market, gain.market), strict=True
+    ):
         setup = build(point.scenario, gain.market.seed, Shelf())
         report = play_round(setup.market, setup.policies)
         setup.market.close()
         has = 0
         for offer in report.offers:
             m = int(offer.service.removeprefix("service-")) - 1
-            if offer.paid is not None and gain.party == (m if gain.side == "services" else offer.client):
-                worth = int(gain.market.values[m, offer.client]) - offer.paid
-                has += worth if gain.side == "services" else offer.paid - int(gain.market.costs[m, offer.client])
+            if offer.paid is not None and (m if gain.side == "services" else offer.client) in names:
+                worth = int(market.values[m, offer.client]) - offer.paid
+                has += worth if gain.side == "services" else offer.paid - int(market.costs[m, offer.client])
         profits.append(has)
     return profits
 

@@ -10,7 +10,6 @@ from flmarket.analysis.figures.drawing import save
 from flmarket.benchmark.certify.certificate import AttackPlan
 from flmarket.benchmark.certify.certificate import certify as certificate_of
 from flmarket.benchmark.certify.certificate_figures import certificate_figures
-from flmarket.benchmark.certify.players import SIDES
 from flmarket.benchmark.certify.sampling import Sizes
 from flmarket.benchmark.certify.witness import write_witness
 from flmarket.cli.arguments import Figures, Plugins, Quiet, load_plugins, mechanism_names, parse_options
@@ -46,6 +45,9 @@ def certify(
     tries: Annotated[
         int, typer.Option(min=1, max=1_000_000, help="Misreports to try for each service and each client, at most.")
     ] = 200,
+    sybils: Annotated[
+        bool, typer.Option("--sybils", help="Also let each client come as two, each with half of its data.")
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Seed of all draws.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the scenario files of the markets that show a gain.")] = Path(
         "certificates"
@@ -62,13 +64,14 @@ def certify(
     """
     load_plugins(plugin)
     shape = Sizes(services, clients, cores, budgets=not no_budgets)
-    plan = AttackPlan(mechanism, parse_options(option or []), shape, markets, tries, seed, rounds)
+    plan = AttackPlan(mechanism, parse_options(option or []), shape, markets, tries, seed, rounds, sybils)
     MECHANISMS.create(mechanism, **plan.options)  # it may be unknown, or take no such options
     require_folder_place(out)
     if figures is not None:
         require_folder_place(figures)
     certificate = certificate_of(plan)
-    lines = [write_witness(plan, gain, out, plugin or []) for side in SIDES for gain in certificate.gaining(side)[:1]]
+    largest = [gain for side in certificate.attacked for gain in certificate.gaining(side)[:1]]
+    lines = [write_witness(plan, gain, out, plugin or []) for gain in largest]
     result(certificate.title())
     show(["property", "verdict", "what was found"], certificate.rows())
     for line in lines:

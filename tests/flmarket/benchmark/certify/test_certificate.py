@@ -3,15 +3,17 @@
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from des.allocation import allocate
 from des.mechanism import MECHANISMS, Clearing, ClearingError, Mechanism
 from des.mechanisms.posted_price import PostedPrice
-from des.money import text
-from flmarket.benchmark.certify.certificate import AttackPlan, certify
-from flmarket.benchmark.certify.sampling import IMAGES, Sizes
+from des.money import text, to_micro
+from flmarket.benchmark.certify.certificate import AttackPlan, _as_two, certify
+from flmarket.benchmark.certify.sampling import IMAGES, MOST_BID, TICK, Dice, SampledMarket, Sizes, doubled, sample
 from flmarket.benchmark.certify.witness import write_witness
+from flmarket.core.errors import InputError
 
 
 def test_equal_plans_find_the_same() -> None:
@@ -122,3 +124,50 @@ def test_a_rule_that_remembers_is_attacked_over_several_rounds(monkeypatch: pyte
     assert " in odd rounds of service-1, whose work costs it " in line
     assert "it has 17.385000 of 10 rounds instead of 10.480000" in line
     assert line.endswith("(not written as a scenario: it takes more than one round)")
+
+
+def test_a_client_that_is_too_dear_for_the_budget_gets_half_of_its_data_sold_as_two() -> None:
+    """Worth 5 at a cost of 3.5, beyond the budget of 3; a half is worth 2.5 at a cost of 1.75, and is paid 2.5."""
+    market = SampledMarket(0, *(to_micro(np.array(it)) for it in ([[5.0]], [[3.5]], [3.0])), cores=1)
+    gain = _as_two(AttackPlan("pay-as-offered", tries=100), market, 0, Dice(0, "test"))
+    assert (gain.truthful, gain.misreporting) == (0, 750_000)
+    assert gain.found
+
+
+def test_where_budgets_never_bind_and_each_is_paid_its_worth_nobody_gains_as_two() -> None:
+    market = SampledMarket(0, *(to_micro(np.array(it)) for it in ([[4.0, 2.0]], [[1.0, 1.0]], [100.0])), cores=1)
+    for client, has in ((0, 3_000_000), (1, 1_000_000)):
+        gain = _as_two(AttackPlan("pay-as-offered", tries=100), market, client, Dice(0, "test"))
+        assert (gain.truthful, gain.misreporting) == (has, has)
+        assert not gain.found
+
+
+def test_a_client_that_comes_as_two_has_the_values_and_costs_of_one() -> None:
+    market = sample(Sizes(), 0, 3)
+    one, two = doubled(market, 1)
+    for whole, padded, halves in ((market.values, one.values, two.values), (market.costs, one.costs, two.costs)):
+        assert (halves[:, 1:3].sum(axis=1) == whole[:, 1]).all()
+        assert (padded[:, 1] == whole[:, 1]).all()
+        assert (np.delete(padded, 2, axis=1) == whole).all()
+        assert (np.delete(halves, [1, 2], axis=1) == np.delete(whole, 1, axis=1)).all()
+    assert not one.values[:, 2].any()
+    assert (one.costs[:, 2] == MOST_BID).all()
+    assert (two.costs % TICK == 0).all()
+
+
+def test_sybils_are_attacked_when_asked_for_shown_by_a_witness_and_refused_where_size_is_paid(tmp_path: Path) -> None:
+    plan = AttackPlan("proportional-share", shape=Sizes(2, 3), markets=2, tries=40, sybils=True)
+    certificate = certify(plan)
+    assert len(certificate.attacked["sybils"]) == 6
+    rows = {name: (verdict, what) for name, verdict, what in certificate.rows()}
+    assert rows["truthfulness of clients"][0] == "no gain found"
+    gaining = certificate.gaining("sybils")
+    assert rows["Sybil-proofness"][0] == "fails"
+    assert rows["Sybil-proofness"][1].startswith(f"{len(gaining)} of 6 sybils gain; the largest gain is ")
+    line = write_witness(plan, gaining[0], tmp_path)
+    assert "each with half of its data" in line
+    assert "not written as a scenario" not in line  # the market has played both runs of it
+    assert len(list(tmp_path.glob("proportional-share-sybils.toml"))) == 1
+    posted = AttackPlan("posted-price", {"price_per_sample": 0.0004}, markets=1, tries=5, sybils=True)
+    with pytest.raises(InputError, match=r"^--sybils: posted-price pays by data size, and here each name has a data "):
+        certify(posted)
