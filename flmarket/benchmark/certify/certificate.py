@@ -116,6 +116,6 @@ def _as_two(plan: AttackPlan, market: SampledMarket, client: int, dice: Dice) ->
     truthful = one.truly("sybils", client, truth)[1]
     if one.posted:
         raise InputError(
-            f"--sybils: {plan.mechanism} pays by data size, and here each name has a data set of {IMAGES:,} images"
+            f"--sybils: {plan.mechanism} sets prices of its own, and sees {IMAGES:,} images under each name, not half"
         )
     return replace(attack(two, "sybils", client, plan.tries, dice), truthful=truthful, honest=one.market)

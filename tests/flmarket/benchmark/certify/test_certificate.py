@@ -169,5 +169,5 @@ def test_sybils_are_attacked_when_asked_for_shown_by_a_witness_and_refused_where
     assert "not written as a scenario" not in line  # the market has played both runs of it
     assert len(list(tmp_path.glob("proportional-share-sybils.toml"))) == 1
     posted = AttackPlan("posted-price", {"price_per_sample": 0.0004}, markets=1, tries=5, sybils=True)
-    with pytest.raises(InputError, match=r"^--sybils: posted-price pays by data size, and here each name has a data "):
+    with pytest.raises(InputError, match=r"^--sybils: posted-price sets prices of its own, and sees 5,000 images "):
         certify(posted)
