@@ -56,7 +56,8 @@ def test_so_many_labels_are_wrong_each_other_one_equally_often_and_an_image_keep
     assert shares == pytest.approx([0.1, 0.1, 0.6, 0.1, 0.1], abs=4 * (0.24 / 20_000) ** 0.5)
     some = np.array([700, 3, 19_999])
     assert used_labels(Conduct(label_noise=0.4), labels[some], 5, KEY, 3, some).tolist() == used[some].tolist()
-    assert (used_labels(Conduct(label_noise=0.4), labels, 5, KEY, 4, images) != used).any()
+    other = used_labels(Conduct(label_noise=0.4), labels, 5, KEY, 4, images)
+    assert ((other != 2) != (used != 2)).mean() == pytest.approx(0.48, abs=0.02)  # another client has others wrong
 
 
 @given(st.integers(2, 12), st.floats(0, 1), st.integers(0, 1_000))
@@ -69,6 +70,15 @@ def test_labels_stay_labels_and_a_share_of_one_leaves_none_right(count: int, sha
     assert (used_labels(Conduct(label_noise=1.0), labels, count, KEY, client, images) != labels).all()
     flipped = used_labels(Conduct(label_flip=1), labels, count, KEY, client, images)
     assert flipped.tolist() == [count - 1 - label for label in labels.tolist()]
+
+
+def test_of_two_labels_a_wrong_one_that_is_flipped_is_right_again() -> None:
+    labels = np.array([0, 1, 1, 0], dtype=np.uint8)
+    used = used_labels(Conduct(label_noise=1.0, label_flip=1.0), labels, 2, KEY, 0, np.arange(4))
+    assert used.tolist() == labels.tolist()
+    many = np.zeros(20_000, dtype=np.uint8)
+    used = used_labels(Conduct(label_noise=0.5, label_flip=0.5), many, 2, KEY, 0, np.arange(20_000))
+    assert used.mean() == pytest.approx(0.5, abs=4 * (0.25 / 20_000) ** 0.5)  # one has nothing to do with the other
 
 
 REGIME = Regime(model="logistic", batch_size=10, learning_rate=0.05, local_epochs=3)
