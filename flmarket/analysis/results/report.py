@@ -238,14 +238,16 @@ def make_report(
         raise InputError(f"baseline {baseline!r}: no run has that {by or 'policy'}; choose from {', '.join(known)}")
     tables: dict[tuple[Path, str], list[Difference]] = defaultdict(list)
     sweeps: dict[tuple[str, str], list[SeedGroup]] = defaultdict(list)  # by family and policy
+    paired = False
     for (folder, policy), group in groups.items():
         base = groups.get((folder, baseline or ""))
         if base is not None and policy != baseline:
+            paired |= not {run.seed for run in base.runs}.isdisjoint(run.seed for run in group.runs)
             for row in differences(group, base, measures):
                 tables[folder, row.service].append(row)
         if group.setting.sweep:
             sweeps[group.setting.family, policy].append(group)
-    if baseline is not None and not tables:
+    if baseline is not None and not paired:
         raise InputError(f"baseline {baseline!r}: no other {by or 'policy'} was run with the same scenario and seed")
     judged = [measure for measure in measures if measure.better]
     points = [

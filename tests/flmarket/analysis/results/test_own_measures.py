@@ -234,6 +234,21 @@ def test_a_report_shows_what_is_loaded_and_names_what_fails(folder: Path) -> Non
     assert plain.stdout.count("\n| ") == done.stdout.count("\n| ")
 
 
+def test_a_report_of_a_measure_that_fails_does_not_blame_the_baseline(folder: Path) -> None:
+    words = "--plugin", "broken.py", "--measure", "broken", "--baseline"
+    for style in ("md", "csv", "tex", "html"):
+        done = shell("report", "runs", *words, "random", "--format", style, cwd=folder)
+        assert done.returncode == 1
+        assert "left out: measure 'broken' of runs/" in done.stderr
+        assert "baseline" not in done.stderr
+    done = shell(
+        "report", "runs", "--plugin", "broken.py", "--measure", "misreport profit", "--baseline", "random", cwd=folder
+    )
+    assert (done.returncode, done.stderr) == (0, "")  # which these runs do not have
+    done = shell("report", "runs", *words, "nobody", cwd=folder)
+    assert (done.returncode, done.stderr.partition(": no run")[0]) == (2, "baseline 'nobody'")
+
+
 def test_one_name_is_no_list_of_measures(results: Results) -> None:
     for wrong in (lambda: results.summary(measures="AUC"), lambda: results.compare("random", measures="AUC")):
         with pytest.raises(InputError, match=r'^measures is a list of names: \["AUC"\]$'):
