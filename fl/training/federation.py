@@ -18,7 +18,7 @@ from fl.arithmetic.streams import stream
 from fl.arrays import AnyArray, Float32Array, IntArray, UInt32Array
 from fl.data.emd import draw_images, label_counts
 from fl.data.validation_split import split
-from fl.training.aggregator import Updates, aggregate, checkpoint_arrays, proximal_weight
+from fl.training.aggregator import AggregatorError, Updates, aggregate, checkpoint_arrays, proximal_weight
 from fl.training.conduct import CONDUCT, sent_model, used_labels
 from fl.training.jobs import HONEST, Diverged, Federation, TrainingJob, TrainingOutcome
 from fl.training.models import MODELS
@@ -27,7 +27,7 @@ from fl.training.regime import Kernel
 from fl.training.tasks import ClientData, Images, ModelFailed, Task, Trainer, visiting_order
 from fl.training.trainers import Engine
 from flmarket.core.errors import InputError, RunError
-from flmarket.core.plugin_errors import blame
+from flmarket.core.plugin_errors import blame, method
 
 MOST_HELD = 2**28
 """Bytes of trained models that may wait to be aggregated, beyond those of one client for each worker."""
@@ -172,6 +172,7 @@ class RealFederation(Federation):
     ) -> dict[str, TrainingOutcome]:
         by_service = _by_service(jobs)
         losses: dict[tuple[str, int], float] = {}
+        diverged: set[str] = set()  # the services that got an update that is not finite
 
         def models(
             service_jobs: Sequence[TrainingJob], trained: Iterable[tuple[Float32Array, float]]
@@ -183,6 +184,8 @@ class RealFederation(Federation):
                 if job.conduct:
                     learner = self._learners[job.service]
                     model = sent_model(job.conduct, learner.parameters, model, learner.conduct, round_, job.client)
+                if not np.isfinite(model).all():
+                    diverged.add(job.service)
                 yield model
 
         for service, trained in updates_of:
@@ -190,9 +193,15 @@ class RealFederation(Federation):
             learner = self._learners[service]
             weights = [job.weight for job in service_jobs]
             updates = Updates(models(service_jobs, trained), weights, learner.parameters)
-            new = aggregate(learner.task.aggregator, updates, f"service {service!r}, round {round_}")
+            where = f"service {service!r}, round {round_}"
+            new = aggregate(learner.task.aggregator, updates, where)
             if not np.isfinite(new).all():
-                raise Diverged(service, round_, None)
+                if service in diverged:
+                    raise Diverged(service, round_, None)
+                rule = method(learner.task.aggregator, "aggregate")
+                raise AggregatorError(
+                    f"aggregator {rule}, {where}: returned numbers that are not finite, though all updates are"
+                )
             learner.parameters = new
         self._evaluate(self._learners[service] for service in by_service)
         return {

@@ -30,7 +30,7 @@ from fl.training.aggregator import (
     outliers,
 )
 from fl.training.federation import RealFederation
-from fl.training.jobs import Conduct, TrainingJob
+from fl.training.jobs import Conduct, Diverged, TrainingJob
 from fl.training.local import ReferenceTrainer
 from fl.training.networks import build
 from fl.training.proximal import train_near
@@ -232,6 +232,27 @@ def test_an_aggregator_of_ones_own_keeps_arrays_of_numbers_and_pulls_by_a_number
         checkpoint_arrays(Answers(state={"a": "text"}))
     with pytest.raises(InputError, match="aggregator Answers: proximal must be a finite number of at least 0, not -1"):
         RealFederation([Task("alpha", load("digits"), REGIME, aggregator=Answers(proximal=-1))], 0)
+
+
+class Undefined(Aggregator):
+    def aggregate(self, updates: Updates) -> np.ndarray:
+        return updates.old * (np.nan if np.isfinite(updates.models).all() else 1)
+
+
+class Halved(Aggregator):
+    def aggregate(self, updates: Updates) -> np.ndarray:
+        return next(updates.one_by_one()) / 2
+
+
+def test_what_is_not_finite_is_blamed_on_the_rule_only_where_all_updates_were_finite() -> None:
+    said = (
+        r"aggregator Undefined.aggregate\(\) \(.*test_aggregation.py:\d+\), service 'alpha', round 2: returned numbers"
+    )
+    with pytest.raises(AggregatorError, match=f"^{said} that are not finite, though all updates are$"):
+        federation(Undefined()).train_round(2, JOBS)
+    wild = [JOBS[0]._replace(conduct=Conduct(update_scale=1e300)), *JOBS[1:]]
+    with pytest.raises(Diverged, match="training diverged in round 2: the global model is not finite"):
+        federation(Halved()).train_round(2, wild)
 
 
 @pytest.mark.parametrize("momentum", [0.0, 0.9])
