@@ -475,6 +475,8 @@ def _cost_mistakes(cost: ClientCost, place: Path) -> Iterator[Mistake]:
         yield Mistake((*place, missing[0]), "is missing")
     if unit.uniform and unit.choices:
         yield Mistake((*place, "unit"), "has uniform and choices; remove one of them")
+    elif unit.model_fields_set and not (unit.uniform or unit.choices):
+        yield Mistake((*place, "unit"), "has no types to draw from; give it uniform or choices, or remove it")
     if unit.uniform and (len(unit.uniform) != 2 or unit.uniform[0] > unit.uniform[1]):
         yield Mistake((*place, "unit", "uniform"), "must be [lowest, highest]")
 

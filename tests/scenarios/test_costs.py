@@ -45,6 +45,12 @@ def test_a_market_of_any_cost_is_played_and_verified_and_a_false_cost_is_found(k
         ("{unit={uniform=[2]}}", "clients.cost.unit.uniform: must be [lowest, highest]"),
         ("{unit={uniform=[5, 2]}}", "clients.cost.unit.uniform: must be [lowest, highest]"),
         ("{kind='unit', unit={uniform=[2, 5], choices=[1]}}", "clients.cost.unit: has uniform and choices; "),
+        (
+            "{kind='unit', unit={choices=[]}}",
+            "clients.cost.unit: has no types to draw from; give it uniform or choices",
+        ),
+        ("{unit={uniform=[]}}", "clients.cost.unit: has no types to draw from"),
+        ("{kind='unit', unit={each='service'}}", "clients.cost.unit: has no types to draw from"),
         ("{kind='energy', options={kapa=1}}", "cost 'energy' takes no option 'kapa'; did you mean 'kappa'?"),
         ("{kind='energy', options={kappa=-1}}", "kappa must be a finite number of at least 0, not -1"),
         ("{kind='unit', unit={uniform=[2e6, 3e6]}}", "of 160 images at EMD 1.1 would be 480000000.000000, above"),
