@@ -7,6 +7,7 @@ so that no run is played in vain, and by ``flmarket validate``: both accept the 
 from collections.abc import Callable, Iterator
 from functools import partial
 
+from des.behaviour import BEHAVIOURS
 from des.mechanism import MECHANISMS
 from fl.data.downloaded import AbsentError
 from fl.data.registry import info
@@ -17,6 +18,7 @@ from scenarios.build import (
     CreatePolicy,
     Shelf,
     agents_of,
+    bid_range,
     build_policy,
     images_of,
     require_federation,
@@ -52,6 +54,21 @@ def unreadable_agents(scenario: Scenario) -> Iterator[Mistake]:
 def absent(scenario: Scenario, shelf: Shelf) -> list[str]:
     """Return the names of the data sets that a run downloads first."""
     return [name for name in images_of(scenario) if not _is_here(name, shelf)]
+
+
+def unaffordable(scenario: Scenario) -> Iterator[str]:
+    """Yield that no service can ever buy a client."""
+    # what a plug-in's clients ask is up to it
+    if not all(BEHAVIOURS.is_builtin(it.name) for it in scenario.clients.behaviours()):
+        return
+    budgets = [service.budget for service in scenario.services]
+    budgets += [change.value for change in scenario.interventions if change.key.endswith(".budget")]
+    if max(budgets) < (least := bid_range(scenario)[0]):
+        owned = scenario.data.given and not scenario.clients.data_size
+        yield (
+            f"{scenario.name}: no service can buy a client: none asks less than {least:.2f}, and the largest budget is "
+            f"{max(budgets):g}" + "; clients.data_size lets them train on fewer of their images in a round" * owned
+        )
 
 
 def require_playable(scenario: Scenario, shelf: Shelf, create: CreatePolicy = build_policy) -> None:

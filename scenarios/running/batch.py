@@ -4,7 +4,6 @@ from collections.abc import Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 
-from des.behaviour import BEHAVIOURS
 from fl.data.dqi import PRINTED
 from fl.data.embedded import DRAWN
 from fl.data.registry import info
@@ -12,14 +11,14 @@ from fl.training import fused
 from fl.training.models import MODELS
 from flmarket.core.errors import RunError
 from flmarket.core.text import counted
-from scenarios.build import Shelf, backend_of, bid_range, datasets_of, images_of
+from scenarios.build import Shelf, backend_of, datasets_of, images_of
 from scenarios.file.client_files import without_images
 from scenarios.file.schema import Scenario
 from scenarios.loader import regimes_of
 from scenarios.logs.directory import LOG
 from scenarios.logs.run_state import RunState
 from scenarios.logs.unlike_runs import mixed_arithmetic, skipped_versions
-from scenarios.playable import require_playable
+from scenarios.playable import require_playable, unaffordable
 from scenarios.running.batch_run import Callback, Callbacks, Outcome, Run
 from scenarios.running.cluster import Cluster
 from scenarios.running.planning import plan_batch, split_by_completion
@@ -179,7 +178,7 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
             texts.append(f"data set {name!r} is {what}: meta.json holds its digests; publish them with any result")
         elif not dataset.official:
             texts.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
-    texts += dict.fromkeys(problem for scenario in scenarios for problem in _unaffordable(scenario))
+    texts += dict.fromkeys(problem for scenario in scenarios for problem in unaffordable(scenario))
     texts += dict.fromkeys(
         f"{scenario.name}: {counted(len(none), 'client')} without an image: offline in all rounds"
         for scenario in scenarios
@@ -196,21 +195,6 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
         f"{problem}; training takes the reference path, which is about ten times slower (docs/performance.md)"
         for problem in sorted(obstacles)
     ]
-
-
-def _unaffordable(scenario: Scenario) -> Iterator[str]:
-    """Yield that no service can ever buy a client."""
-    # what a plug-in's clients ask is up to it
-    if not all(BEHAVIOURS.is_builtin(it.name) for it in scenario.clients.behaviours()):
-        return
-    budgets = [service.budget for service in scenario.services]
-    budgets += [change.value for change in scenario.interventions if change.key.endswith(".budget")]
-    if max(budgets) < (least := bid_range(scenario)[0]):
-        owned = scenario.data.given and not scenario.clients.data_size
-        yield (
-            f"{scenario.name}: no service can buy a client: none asks less than {least:.2f}, and the largest budget is "
-            f"{max(budgets):g}" + "; clients.data_size lets them train on fewer of their images in a round" * owned
-        )
 
 
 def _obstacles(scenario: Scenario) -> Iterator[str]:

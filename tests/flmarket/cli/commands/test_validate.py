@@ -55,6 +55,17 @@ def test_the_page_on_scenarios_shows_what_is_printed(tmp_path: Path) -> None:
     assert done.stdout == "".join(shown[: len(done.stdout.splitlines())])
 
 
+def test_a_market_in_which_nobody_can_be_bought_is_noted_once(one_service: str, tmp_path: Path) -> None:
+    (tmp_path / "poor.toml").write_text(one_service)
+    poor = ["--set", "clients.cost.per_emd=0", "--set", "services.alpha.budget=0.4", "--set", "sweep.rounds=[3, 4]"]
+    done = flmarket("validate", "poor.toml", *poor, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (
+        0,
+        "note: small: no service can buy a client: none asks less than 1.00, and the largest budget is 0.4\n",
+    )
+    assert flmarket("validate", "poor.toml", cwd=tmp_path).stderr == ""
+
+
 def test_several_problems_of_several_files_are_all_shown(tmp_path: Path, command: Command) -> None:
     (tmp_path / "one.toml").write_text("name = 'one'\nrouns = 3\n")
     (tmp_path / "two.toml").write_text("name = ")
