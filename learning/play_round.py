@@ -1,15 +1,21 @@
 """The one walk through a round, which batch runs, screens, training and environments share."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 
 from des.log_records import RoundReport
 from des.market import Market
-from des.observation import Observation, Offer
+from des.observation import Observation, Offer, Privileged
 from des.offer_checks import OfferError, read_offer
+from fl.data.dqi import DQIParameters
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import plugin_code
 from learning.policy import Policy, learns
+
+HIDDEN = frozenset(it.name for kind in (Privileged, DQIParameters) for it in fields(kind))
+"""The attributes of what is None in a market that does not show services the clients' data."""
+
+NOT_SHOWN = 'services see the clients\' data with market.data = "public", a policy with privileged = True in any market'
 
 Observer = Callable[[RoundReport], None]
 Outside = Callable[[Mapping[str, Observation]], Mapping[str, Offer]]
@@ -136,7 +142,12 @@ def play(
 
 def _act(policy: Policy, label: str, observation: Observation) -> Offer:
     with plugin_code(f"policy {label!r} of service {observation.service!r} failed to act in round {observation.round}"):
-        return policy.act(observation)
+        try:
+            return policy.act(observation)
+        except AttributeError as error:
+            if error.obj is None and error.name in HIDDEN:
+                raise AttributeError(f"{error}; {NOT_SHOWN}") from error
+            raise
 
 
 def _read(offer: Offer, label: str, observation: Observation) -> Offer:

@@ -98,12 +98,19 @@ class Forgets(Idle):
 
     def restore(self, state):
         self.count = state["b"]
+
+
+@in_round_2("looks-at-data")
+def looks_at_data(seen):
+    return Offer([int(seen.privileged.data_size.argmax())], [9.0])
 """
 
 CATCHABLE = {
     "divides": "policy 'divides' of service 'alpha' failed to act in round 2: ZeroDivisionError: division by zero "
     "(mine.py:18, in divides)",
     "exits": "policy 'exits' of service 'alpha' failed to act in round 2: SystemExit: 0 (mine.py:23, in exits)",
+    "looks-at-data": "AttributeError: 'NoneType' object has no attribute 'data_size'; services see the clients' data "
+    'with market.data = "public", a policy with privileged = True in any market (mine.py:79, in looks_at_data)',
     "below-the-bid": "policy 'below-the-bid' of service 'alpha', round 2, client 0: the payment 0.000000 is below the "
     "bid ",
     "learns-to-exit": "failed to learn in round 1: SystemExit: 0 (mine.py:56, in LearnsToExit.learn)",
