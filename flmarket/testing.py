@@ -25,10 +25,10 @@ from des.cost import Cost, costs
 from des.log_records import RoundReport
 from des.mechanism import Book, Mechanism, Menu, RoundView, clearing_of
 from des.money import MICRO, to_micro
-from des.response import Awards, Response, Terms
+from des.response import Awards, BestResponse, Response, Terms
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
-from fl.arrays import Float32Array, read_only
+from fl.arrays import Float32Array, FloatArray, read_only
 from fl.training.aggregator import Aggregator, Updates, aggregate, checkpoint_arrays, proximal_weight
 from flmarket.analysis.results.run_results import RunResult, read_runs
 from flmarket.core.errors import InputError, RunError
@@ -169,7 +169,8 @@ def check_response(response: type[Response], **options: Any) -> None:
     """Check that a response keeps its contracts.
 
     Quantities are 0 to 1, off a menu where there is one, and the same when asked again, in whatever order awards come;
-    nothing costs nothing, and more costs no less.
+    nothing costs nothing, and more costs no less. A best response is one: of many awards, no other quantity or entry of
+    the menu, nor none, leaves the client more than 1e-6 of money more.
     """
     _require(not (problem := subclass_problem(response, Response)), str(problem))
     with _contracts(f"response {response.__name__}"):
@@ -179,9 +180,35 @@ def check_response(response: type[Response], **options: Any) -> None:
             answers, again = (Terms(made).answers(it, to_micro(it.price)) for it in (awards, other))
             same = all((one == two[::-1]).all() for one, two in zip(answers, again, strict=True))
             _require(same, "awards in another order are answered otherwise")
+            if isinstance(made, BestResponse):
+                _check_best(made, shown)
         costs = [made.cost(awards, np.full(len(awards.price), quantity)) for quantity in (0.0, 0.5, 1.0)]
         _require((costs[0] == 0).all(), "cost(): nothing must cost nothing")
         _require((np.diff(costs, axis=0) >= 0).all(), "cost(): more of the work must not cost less")
+
+
+def _check_best(response: BestResponse, menu: Menu | None) -> None:
+    rng, count = stream(0, "testing"), 1_000
+    price, cost, emd, unit = map(read_only, rng.uniform(0.0, [[5.0], [5.0], [1.8], [5.0]], (4, count)))
+    places = np.arange(count)
+    awards = Awards(1, places % 2, places // 2, price, cost, rng.integers(1, 500, count), emd, unit, menu)
+    given = response.respond(awards)
+
+    def kept(quantity: FloatArray) -> FloatArray:
+        paid = price * quantity
+        if menu is not None:
+            paid = ((to_micro(quantity)[:, None] == to_micro(menu.quantity)) * menu.payment).sum(axis=1) / MICRO
+        utility: FloatArray = paid - response.cost(awards, quantity)
+        return utility
+
+    for other in np.linspace(0, 1, 101) if menu is None else (0.0, *menu.quantity):
+        gain = kept(np.full(count, other)) - kept(given)
+        most = gain.argmax()
+        _require(
+            gain[most] <= 1e-6,
+            f"respond() is not the best response: at a price of {price[most]:.3f} and a cost of {cost[most]:.3f}, "
+            f"{other:g} leaves the client {gain[most]:.6f} more than {given[most]:g}",
+        )
 
 
 def _awards(step: Literal[1, -1], menu: Menu | None) -> Awards:

@@ -8,10 +8,13 @@ import pytest
 
 from des.costs.energy import Energy
 from des.mechanisms.pay_as_offered import PayAsOffered
+from des.responses.moral_hazard import MoralHazard
+from des.responses.quadratic import Quadratic
 from fl.training.aggregators.krum import Krum
 from flmarket import (
     Aggregator,
     Behaviour,
+    BestResponse,
     Clearing,
     Cost,
     Mechanism,
@@ -22,7 +25,15 @@ from flmarket import (
     fill_budget,
     measure,
 )  # fmt: skip
-from flmarket.testing import check_aggregator, check_behaviour, check_cost, check_measure, check_mechanism, check_policy
+from flmarket.testing import (
+    check_aggregator,
+    check_behaviour,
+    check_cost,
+    check_measure,
+    check_mechanism,
+    check_policy,
+    check_response,
+)
 from learning.statistics.measure import ALL_MEASURES, MARKET, Measure
 
 
@@ -144,6 +155,36 @@ class HidesItsSpeed(Cost):
         return work.data_size / work.speed
 
 
+class Cubic(BestResponse):
+    def cost(self, awards, quantity):
+        return awards.cost * quantity**3
+
+    def marginal(self, awards, quantity):
+        return 3 * awards.cost * quantity**2
+
+
+class WrongSlope(Cubic):
+    def marginal(self, awards, quantity):
+        return 2 * awards.cost * quantity**2
+
+
+class RisesEverLess(BestResponse):
+    """Its cost is concave: where the slope is the price, the client keeps the least, not the most."""
+
+    def cost(self, awards, quantity):
+        return awards.cost * quantity * (2 - quantity)
+
+    def marginal(self, awards, quantity):
+        return awards.cost * 2 * (1 - quantity)
+
+
+class TakesTheFirst(Quadratic):
+    def respond(self, awards):
+        if awards.menu is None:
+            return super().respond(awards)
+        return np.full(len(awards.price), awards.menu.quantity[0])
+
+
 @pytest.mark.parametrize(
     ("check", "kind"),
     [
@@ -152,6 +193,9 @@ class HidesItsSpeed(Cost):
         (check_behaviour, Doubles),
         (check_cost, Energy),
         (check_aggregator, Krum),
+        (check_response, Quadratic),
+        (check_response, MoralHazard),
+        (check_response, Cubic),
     ],
 )
 def test_nothing_is_said_of_what_keeps_its_contracts(check: Callable[[type], None], kind: type) -> None:
@@ -195,6 +239,9 @@ BROKEN: list[tuple[Callable[[Any], None], type, str]] = [
     (check_behaviour, Restless, f"behaviour Restless, the paper's market: bids(), {AGAIN}"),
     (check_cost, UpAndDown, "cost UpAndDown: a cost rises and falls as the EMD rises; it must go one way"),
     (check_cost, HidesItsSpeed, "cost HidesItsSpeed: uses_speed is False, but speed plays a part"),
+    (check_response, WrongSlope, "response WrongSlope: respond() is not the best response: at a price of "),
+    (check_response, RisesEverLess, "response RisesEverLess: respond() is not the best response: at a price of "),
+    (check_response, TakesTheFirst, ", 0 leaves the client 0."),
     (check_aggregator, LastWins, "aggregator LastWins: numbering clients otherwise changes the model"),
     (
         check_aggregator,
