@@ -15,7 +15,7 @@ from des.log_records import OfferReport
 from des.schedule import Conditions
 from flmarket.core.errors import InputError
 from scenarios.build import population_of, schedule_of
-from scenarios.file.interventions import mechanisms_over_time
+from scenarios.file.interventions import at, mechanisms_over_time
 from scenarios.file.schema import Scenario
 
 
@@ -38,7 +38,7 @@ class World:
         except (ValueError, BehaviourError, CostError) as error:  # of a run whose scenario.toml was changed
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanisms = {rules.rule for rules in mechanisms_over_time(scenario)}
-        self._market = scenario.market
+        self._scenario, self._market = scenario, scenario.market
         self._schedule = schedule_of(scenario)
         self._names = [service.name for service in scenario.services]
         self._closed = 0  # the last round that clients have learned from
@@ -67,6 +67,10 @@ class World:
             paid = ((offer.service, offer.client, offer.paid) for offer in offers(number))
             self._population.close(number, paid, self._names)
             self._closed = number
+
+    def value_sets(self, round_: int) -> list[bool]:
+        """Return for each service whether it values clients as a set (``learning.client_selection.set_worth``)."""
+        return [it.policy_options.get("together") == "union" for it in at(self._scenario, round_).services]
 
     @property
     def respond(self) -> bool:

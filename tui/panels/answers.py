@@ -189,6 +189,8 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
         elif not book.has_best(service):
             where = f"pay-as-offered and all of the work, with up to {MOST_CLIENTS} clients"
             words = f"The best set is worked out for {where}, only."
+            if book.value_sets[service]:
+                words = f"{row.service} values clients as a set: flmarket explain says which was the best."
         elif view.event is not None:
             words = "The best set is shown once the round is over."
         elif key not in self._known:

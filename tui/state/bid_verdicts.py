@@ -85,6 +85,7 @@ class RoundBook:
         self.conditions = world.conditions(logged.number)  # the budgets, K and who is offline
         self.mechanism = world.mechanism(logged.number)
         self._respond = world.respond
+        self.value_sets = world.value_sets(logged.number)  # whether each service values clients as a set
         places = {row.service: m for m, row in enumerate(logged.services)}
         self._offers = {(places[offer.service], offer.client): offer for offer in logged.offers}
         self._of_service: dict[int, list[OfferReport]] = {}
@@ -173,8 +174,9 @@ class RoundBook:
         return int(max(self.qualities.bid[where].max(), offers.max()))
 
     def has_best(self, service: int) -> bool:
-        """Whether ``best`` is worked out: for the paper's mechanism, all of the work and not too many clients."""
-        return self.paper and not self._respond and self.clients <= MOST_CLIENTS and self._takes_part[service]
+        """Whether ``best``, a sum of DQI, is worked out: for pay-as-offered, all of the work, not too many clients."""
+        known = self.paper and not self._respond and self.clients <= MOST_CLIENTS
+        return known and self._takes_part[service] and not self.value_sets[service]
 
     def best(self, service: int, *, budget: Micro = 0, cores: int = 0, without: str | None = None) -> Possible:
         """Return the best set within a service's budget, the rivals' offers being what they were.

@@ -91,11 +91,23 @@ async def test_side_by_side_the_focus_stays_and_alone_it_has_the_focus(app: Mark
         assert "the best set of alpha" in str(screen.query_one(AnswerPanel).border_title)
 
 
+AS_A_SET = """
+[market]
+data = "public"
+
+[[interventions]]
+round = 1
+key = "services.alpha.policy"
+value = { policy = "greedy", policy_options = { together = "union" } }
+"""
+
+
 @pytest.mark.parametrize(
     ("more", "keys", "words"),
     [
         ('\n[market]\nmechanism = "uniform-price"\n', "o B", "is worked out for pay-as-offered"),
         ('\n[market]\nmechanism = "uniform-price"\n', "o W", "; the mechanism uniform-price decides for "),
+        (AS_A_SET, "o B", "alpha values clients as a set: "),
         ("", "B e", "is shown once the round is over"),
         ("", "end B", "alpha left in round "),
         ('\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [0]\n', "] W", "is offline in this round"),
