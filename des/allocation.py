@@ -1,13 +1,13 @@
 """Allocation of a client's K cores to the highest payments (eqs. 2, 4, 5). No clock, no state."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 import numpy as np
 
 from des.money import MicroArray
 from fl.arithmetic.draws import uniforms
 from fl.arithmetic.native import extension
-from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, UInt32Array
 
 NO_CORE = -1
 """The core of an offer that was refused, in what ``allocate`` returns and in ``Clearing.core``."""
@@ -85,6 +85,17 @@ def _ranked(
     served = rank < each
     core[order[served]] = rank[served]
     return core
+
+
+def turns_of(
+    key: UInt32Array,  # the run's stream "turns"
+    round_: int,
+    serves: BoolArray,  # [M, C] whether a client can serve a service
+    gone: Collection[int],  # clients that cannot be had
+) -> list[int]:
+    """Return the clients in the order in which they come in a round, where they come one after another."""
+    clients = np.array([it for it in np.flatnonzero(serves.any(axis=0)).tolist() if it not in gone], dtype=np.int64)
+    return [int(it) for it in clients[uniforms(key, round_, 0, clients)[0].argsort(kind="stable")]]
 
 
 def tie_order_of(

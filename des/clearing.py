@@ -114,7 +114,21 @@ class Platform:
             current.journal.record(Kind.DECISION, name, amount=offer.total)
             current.offers[m] = current.offers[m].and_then(offer) if m in current.offers else offer
         current.step += 1
-        current.offering = self._release(current, ledger) if current.step < self.mechanism.steps else ()
+        if current.turns:
+            self._free(current, ledger)
+            current.offering = current.offering if current.step < len(current.turns) else ()
+        else:
+            current.offering = self._release(current, ledger) if current.step < self.mechanism.steps else ()
+
+    def _free(self, current: Round, ledger: Ledger) -> None:
+        """Release what services do not need for the clients that they have won so far, and hold for contracts."""
+        book = self.book(current)
+        clearing = self._clearing(current, book)
+        won = clearing.core != NO_CORE
+        spent = np.bincount(book.services[won], clearing.price[won], len(current.services)).tolist()
+        for m in current.offering:
+            name = current.services[m].name
+            ledger.release(name, ledger.accounts[name].held - current.due.get(m, 0) - int(spent[m]))
 
     def _release(self, current: Round, ledger: Ledger) -> tuple[int, ...]:
         """Release the money of offers that have been refused in the last step; return whose."""

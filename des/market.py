@@ -11,8 +11,10 @@ from functools import partial
 from math import isfinite
 from typing import Any, cast
 
+import numpy as np
 import simpy
 
+from des.allocation import turns_of
 from des.clearing import Platform, training_jobs
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population, Qualities
@@ -29,6 +31,7 @@ from des.round_state import Round, round_report
 from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Durations, Journal, Shift
+from fl.arithmetic.draws import draw_key
 from fl.arrays import BoolArray, FloatArray
 from fl.training.jobs import Diverged, Federation
 from flmarket.core.names import unknown
@@ -62,6 +65,8 @@ class Market:
         schedule: Schedule | None = None,
         mechanism: Mechanism | None = None,
         terms: ContractTerms | None = None,
+        *,
+        sequential: bool = False,
     ) -> None:
         """Create a market before its first round.
 
@@ -75,6 +80,7 @@ class Market:
             schedule: what each round is played under; if not given, the services' budgets and K throughout.
             mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
             terms: the terms on which services hire; if not given, for one round, as in the paper.
+            sequential: whether clients come one after another within a round, not all at once.
         """
         self.services = tuple(services)
         self.rounds, self.round = rounds, 0
@@ -86,6 +92,7 @@ class Market:
         self.states = [ServiceState.first(spec, *known) for spec, known in zip(self.services, untrained, strict=True)]
         totals = {spec.name: spec.total_budget for spec in services if spec.total_budget is not None}
         self.ledger = Ledger(self._names, population.count, totals)
+        self.sequential, self._turns = sequential, draw_key(seed, "turns")
         self.contracts = Contracts(terms or ContractTerms(), rounds)
         # Every service is there from the first round, with the same budget in each unless an intervention changes it.
         # So rounds under the same conditions need no new look at who takes part and with how much money.
@@ -212,7 +219,7 @@ class Market:
 
         Returns:
             What services observe that may offer again because an offer of theirs was refused; their budget is what is
-            left. Always empty unless the mechanism clears a round in several steps.
+            left. Always empty unless the mechanism clears a round in several steps, or clients come one after another.
 
         Raises:
             MarketError, OfferError, ClearingError: as in ``close_round``.
@@ -240,8 +247,9 @@ class Market:
         """
         if offers is not None:
             self.offer(offers)
-        elif (current := self._open()).offering and current.step == 0:
-            raise MarketError("no service has offered")
+        current = self._open()
+        if current.offering and (current.step == 0 or current.turns):
+            raise MarketError("clients are still to come" if current.step else "no service has offered")
         self._offers_in.succeed()
         return cast("RoundReport", self._clock.run(until=self._slot))
 
@@ -302,6 +310,9 @@ class Market:
             offering=active,
             contracts=self.contracts.due(self._conditions.offline),
         )
+        if self.sequential:
+            serves = np.ones(world.bid.shape, np.bool_) if world.serves is None else world.serves
+            self._current.turns = turns_of(self._turns, number, serves, self._conditions.offline)
         return self._current
 
     def _collect_bids(self, current: Round) -> None:

@@ -18,7 +18,7 @@ from des.reward import reward
 from des.schedule import Conditions
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Job, Journal
-from fl.arrays import BoolArray
+from fl.arrays import BoolArray, read_only
 from fl.training.jobs import TrainingOutcome
 
 
@@ -50,6 +50,9 @@ class Round:
     contracts: tuple[Contract, ...] = ()  # those of earlier rounds, which are served in this one
     hired: dict[int, list[Job]] = field(default_factory=dict)  # the jobs of these, by service
     fees: dict[int, Micro] = field(default_factory=dict)  # what services have paid for the end of contracts
+    turns: Sequence[
+        int
+    ] = ()  # the clients as they come one after another, each in a step; empty where all come at once
 
     def jobs_of(self, m: int) -> list[Job | None]:
         """Return the jobs of service ``m``, in the order of its offer; those of contracts come last."""
@@ -71,9 +74,14 @@ class Round:
     def unwilling(self, m: int) -> BoolArray | None:
         """Return the clients [C] that service ``m`` cannot have: they do not serve it, or it has tried them already.
 
-        None if there are none.
+        Nor can it have those whose turn it is not. None if there are none.
         """
         offer = self.offers.get(m)
+        if self.turns:
+            others = np.ones(self.world.bid.shape[1], dtype=np.bool_)
+            client = self.turns[self.step]
+            others[client] = self.asks.willing is not None and not self.asks.willing[m, client]
+            return read_only(others)
         if self.asks.willing is None and offer is None:
             return None
         mask = np.zeros(self.world.bid.shape[1], dtype=np.bool_) if self.asks.willing is None else ~self.asks.willing[m]

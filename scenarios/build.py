@@ -311,7 +311,8 @@ def build_market(
     specs = [service_spec(scenario, service) for service in scenario.services]
     mechanism = mechanism or MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
     clients, clock, schedule = population_spec(scenario, behaviour), timeline(scenario), schedule_of(scenario)
-    return Market(clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism, terms_of(scenario))
+    parts = clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism, terms_of(scenario)
+    return Market(*parts, sequential=scenario.market.sequential)
 
 
 def terms_of(scenario: Scenario) -> ContractTerms:

@@ -259,6 +259,8 @@ def _require_playable(training: AgentTraining) -> None:
         require_one_point(scenario, "each scenario of a training is", "give one value in a file of your own")
         require_no_new_players(scenario, "training")
         name = scenario.market.mechanism
+        if scenario.market.sequential:
+            raise InputError("clients come one after another (market.impressions); training plays one offer a round")
         if reason := more_than_one_offer(MECHANISMS.create(name, **scenario.market.options)):
             raise InputError(
                 f"mechanism {name!r} {reason}; training plays one offer a round, priced from the bids; "

@@ -9,6 +9,7 @@ each stream (docs/decisions/data.md):
     lasting                               round of the draw or 0, service (its index), client, 0
     labels, lasting labels                round of the draw or 0, service (its index), client, label + L * attempt
     persistence, drift                    round, service (its index) or 0, client, 0
+    turns                                 round, 0, client, 0
     mix of a service (by name)            round of the draw or 0, 0, client, position
     images of a service (by name)         round, 0 or 1 + label, client, position
     model of a service (by name)          0, parameter, 0, position

@@ -110,6 +110,8 @@ def require_in_range(gamma: float, payment_limit: float) -> None:
 def require_one_offer(market: Market) -> None:
     """Refuse a market whose rounds an environment cannot play: a service has one action, which may pay the bid."""
     mechanism = market.mechanism
+    if market.sequential:
+        raise ValueError("clients come one after another (market.impressions); an environment plays one offer a round")
     if reason := more_than_one_offer(mechanism):
         plays = "an environment plays one a round" if mechanism.steps > 1 else "the environments know bids only"
         raise ValueError(f"mechanism {type(mechanism).__name__} {reason}; {plays}")

@@ -270,6 +270,9 @@ def _not_cleared(scenario: Scenario) -> Iterator[Mistake]:
         if kind.platform_budget and scenario.market.contract_rounds > 1:
             one = f"{name!r} lets all services pay from one budget, of which contracts cannot hold the money of each"
             yield Mistake(("market", "contract_rounds"), f"{one}; hire for one round, or choose another mechanism")
+        if scenario.market.sequential and not kind.by_client:
+            what = f"{name!r} clears all clients of a round together"
+            yield Mistake(path, f"{what}, not one after another; choose another mechanism, or remove impressions")
         largest = kind.largest
         if largest is not None and services * clients > largest:
             yield Mistake(

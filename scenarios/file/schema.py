@@ -592,11 +592,23 @@ class Market(TomlTable):
         before they are over."""),
     ] = 0.0
 
+    impressions: Annotated[
+        Literal["together", "sequential"],
+        Field(exclude_if=lambda it: it == "together"),
+        Doc("""Whether the clients of a round are offered to services all together, as in the paper, or one after
+        another in an order that is drawn, as in auction-based federated learning; docs/market.md."""),
+    ] = "together"
+
+    @property
+    def sequential(self) -> bool:
+        """Whether clients come one after another."""
+        return self.impressions == "sequential"
+
     @property
     def rule(self) -> str:
-        """What a round is cleared by, in words: the mechanism's name alone where services hire for one round."""
+        """What a round is cleared by, in words: the mechanism's name alone where all else is as in the paper."""
         several = f" with contracts over {self.contract_rounds} rounds" if self.contract_rounds > 1 else ""
-        return f"{self.mechanism}{several}"
+        return f"{self.mechanism}{several}{', client after client' if self.sequential else ''}"
 
 
 def _regime_keys(absent: str) -> dict[str, Any]:

@@ -52,6 +52,7 @@ def market_of(
     seed: int = 0,
     interventions: Sequence[Change] = (),
     terms: ContractTerms | None = None,
+    sequential: bool = False,
     **clients_with: Any,
 ) -> Market:
     specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]
@@ -66,6 +67,7 @@ def market_of(
         Schedule(Conditions({spec.name: spec.budget for spec in specs}, population.cores), interventions),
         mechanism,
         terms,
+        sequential=sequential,
     )
 
 

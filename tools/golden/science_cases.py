@@ -249,6 +249,11 @@ CASES: Mapping[str, Case] = {
     "prices of clients' own": Case(
         "scarce", QUICK | {"clients.cost": {"kind": "unit", "unit": {"uniform": [0.01, 0.05]}}}
     ),
+    "one client after another": Case("scarce", QUICK | {"market.impressions": "sequential"}),
+    "second prices one after another": Case(
+        "paper", QUICK | _played(("greedy", "worth", "hqfa"))
+        | {"market.impressions": "sequential", "market.mechanism": "uniform-price", "market.contract_rounds": 2}
+    ),
     "contracts": Case(
         "scarce", QUICK
         | {"market.contract_rounds": 3, "market.cancel_fee": 0.2, "services.mnist-rich.target_accuracy": 0.5,

@@ -144,6 +144,7 @@ class RoundConditions(NamedTuple):
     budgets: Mapping[str, Micro]  # what each service may pay in the round
     free: Mapping[str, Micro]  # and what of that contracts leave for new offers
     contracts: Sequence[Contract]  # those that are served in the round
+    closed: frozenset[int]  # clients under a contract
     owed: Mapping[int, Micro]  # what they, and others in force, come to from the round on, by the place of the service
     offline: frozenset[int]  # the clients that cannot be selected
 
@@ -194,7 +195,8 @@ def conditions(
             budgets[name] = min(budgets[name], cost + left // contracts.length(number))
         budgets[name] = max(budgets[name], cost)
         free[name] = budgets[name] - cost
-    return RoundConditions(then, budgets, free, served, owed, frozenset(offline))
+    closed = frozenset(client for _, client, *_ in contracts.state())
+    return RoundConditions(then, budgets, free, served, closed, owed, frozenset(offline))
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from des.allocation import NO_CORE, allocate
+from des.allocation import NO_CORE, allocate, turns_of
 from des.clients.population import Qualities
 from des.log_records import Kind, Outcome
 from des.mechanism import (
@@ -33,11 +33,13 @@ from des.mechanism import (
 from des.money import MICRO, to_micro
 from des.money import text as money
 from des.response import Answers, ResponseError
+from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, IntArray, read_only
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import plugin_code
+from scenarios.build import eligibility
 from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Market, Scenario
 
@@ -120,6 +122,9 @@ def _contracts(logs: Logs) -> Iterator[Finding]:
 def cores(logs: Logs) -> Iterator[Finding]:
     """A client serves at most K services, one on each core (eq. 2): the highest payments, or the mechanism's choice."""
     yield from clearing(logs)
+    if logs.scenario.market.sequential:
+        for number in logs.numbers:
+            yield from _in_turn(logs, number)
     offers, core = logs.rows["offers"], logs.rows["offers"]["core"]
     yield from offers.wrong(_repeated(offers, "m"), "the service makes the client two offers")
     available, won, hired = _available(logs, offers), offers["outcome"] != Outcome.OUTBID, logs.hired.rows
@@ -132,6 +137,37 @@ def cores(logs: Logs) -> Iterator[Finding]:
     wins = right != NO_CORE
     yield from of_paper.where(wins).differing({"core": right[wins]}, "by its payment it should be")
     yield from of_paper.wrong(~wins & won[paper], "was {outcome}, but others pay the client more")
+
+
+def _in_turn(logs: Logs, number: int) -> Iterator[Finding]:
+    """Yield what is wrong with the decisions on clients that come one after another, and with the money for them."""
+    now, offers, events = logs.conditions(number), logs.made_in(number), logs.rows["events"]
+    serves = eligibility(logs.scenario)
+    if serves is None:
+        serves = np.ones((len(logs.places), logs.scenario.clients.count), dtype=np.bool_)
+    turns = turns_of(draw_key(logs.seed, "turns"), number, serves, now.offline | now.closed)
+    begin = (number - logs.numbers.start) * len(logs.places)
+    active = [name for name, m in logs.places.items() if logs.takes_part[begin + m]]
+    # Of those that are not paid, or in part, the price is not known beyond the bid.
+    price = offers["payment"] if now.paper else np.where(np.isnan(offers["paid"]), offers["bid"], offers["paid"])
+    spent = np.where(offers["outcome"] == Outcome.OUTBID, 0, price)
+    columns = (it.tolist() for it in (offers["service"], offers["client"], offers["payment"], spent))
+    made = {(service, client): amounts for service, client, *amounts in zip(*columns, strict=True)}
+    if list(made) != [(name, client) for name in logs.places for client in turns if (name, client) in made]:
+        yield Finding(f"round {number}: offers are not in the order in which clients come")
+    left, wanted = dict(now.free), []
+    for client in turns or [-1]:  # where nobody comes, services decide once all the same
+        for name in active:
+            payment, cost = made.get((name, client), (0, 0))
+            wanted.append((name, payment))
+            if payment > left[name]:
+                yield Finding(
+                    f"round {number}, {name}, client {client}: offers {money(payment)}, which it does not have"
+                )
+            left[name] -= cost
+    decisions = events.where((events["round"] == number) & (events["event"] == Kind.DECISION))
+    if list(zip(decisions["service"].tolist(), decisions["amount"].tolist(), strict=True)) != wanted:
+        yield Finding(f"round {number}: services do not decide on one client after another, as they offer")
 
 
 def _available(logs: Logs, offers: Rows) -> IntArray:

@@ -144,7 +144,8 @@ def totals(logs: Logs) -> Iterator[Finding]:
     }
     yield from rounds.differing(wanted, "its offers come to")
     # Other mechanisms than the paper's may let services offer again, or name what clients are worth.
-    paper, budget = logs.by_round(rounds, lambda now: now.paper), rounds["budget"]
+    paper = logs.by_round(rounds, lambda now: now.paper and not now.scenario.market.sequential)
+    budget = rounds["budget"]
     yield from rounds.wrong(paper & (wanted["offered"] > budget), f"what it offers is {_OVER}")
     own = logs.by_round(rounds, lambda now: own_budgets(now.scenario.market.mechanism))
     yield from rounds.wrong(own & (wanted["spent"] - fees > budget), f"what it spends is {_OVER}")

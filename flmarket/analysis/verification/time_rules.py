@@ -188,7 +188,8 @@ def _offered_again(logs: Logs) -> IntArray:
     number = decisions["round"]
     first = np.bincount(logs.rows["rounds"]["round"][logs.takes_part], minlength=logs.numbers.stop)
     again = np.arange(len(number)) - np.searchsorted(number, number) >= first[number]
-    return logs.places_of(decisions)[again & ~logs.by_round(decisions, lambda now: now.paper)]
+    once = logs.by_round(decisions, lambda now: now.paper and not now.scenario.market.sequential)
+    return logs.places_of(decisions)[again & ~once]
 
 
 def _compared(logs: Logs, wanted: Rows) -> Iterator[Finding]:

@@ -74,9 +74,10 @@ class Explanation:
         yield from looked_at(self._logs, self._number, self._service, self._world)
         if not self._exact:
             rule = self._now.scenario.market.rule
-            answers = "in this run clients answer how much of the work they do"
-            why = f"this run is cleared by {rule}" if rule != DEFAULT else answers
-            yield f"What could have been had is worked out for pay-as-offered and all of the work only; {why}."
+            what, why = "pay-as-offered", f"this run is cleared by {rule}"
+            if rule == DEFAULT:
+                what, why = "all of the work", "in this run clients answer how much of it they do"
+            yield f"What could have been had is worked out for {what} only; {why}."
             return
         try:
             best = self.possible()
