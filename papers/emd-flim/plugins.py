@@ -45,7 +45,7 @@ class LastBid(ProportionalShare):
         for service in np.unique(book.services):
             mine = np.flatnonzero(book.services == service)
             if (clearing.core[mine] != NO_CORE).all():
-                ratio = (book.bids[mine] / book.payments[mine]).max()
+                ratio = (book.bids[mine] / np.maximum(book.payments[mine], 1)).max()
                 price[mine] = np.minimum(price[mine], np.maximum(ratio * book.payments[mine], book.bids[mine]))
         return Clearing(clearing.core, price)
 

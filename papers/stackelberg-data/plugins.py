@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from des.response import choice
 from flmarket import Clearing, Mechanism, Offer, Policy, Response, allocate, mechanism, policy, response
 
 HALVINGS = 100  # of the range of totals, to the last bit
@@ -13,10 +14,11 @@ def equilibrium(reward, unit, data):
     Client i keeps ``reward * x_i / X - unit_i * x_i``, with X what all give together. Where X is known, its best answer
     is ``x_i = X (1 - unit_i X / reward)``, within 0 and its data; X is that at which the answers add up to it.
     """
+    unit = np.maximum(unit, 1e-12)  # with nothing to pay there is no best answer
     low, high = 0.0, reward / unit.min()
     for _ in range(HALVINGS):
         total = (low + high) / 2
-        given = np.clip(total * (1 - unit * total / reward), 0.0, data)
+        given = np.clip(total * (1 - unit * total / max(reward, 1e-12)), 0.0, data)
         low, high = (total, high) if given.sum() > total else (low, total)
     return given
 
@@ -38,6 +40,8 @@ class Contest(Response):
     """
 
     def respond(self, awards):
+        if awards.menu is not None:  # then there is no contest
+            return choice(self, awards, awards.menu)
         part = np.zeros(len(awards.price))
         for service in np.unique(awards.services):
             mine = awards.services == service
@@ -48,9 +52,8 @@ class Contest(Response):
 
 @mechanism("shared-reward")
 class SharedReward(Mechanism):
-    """All that a service names work for it; after delivery they share what it offered to one, by the data given."""
+    """Clients share the least that a service offers one of them, after delivery and by the data given."""
 
-    keeps_budgets = False
     below_bid = True
 
     def clear(self, book):
@@ -61,7 +64,7 @@ class SharedReward(Mechanism):
         offers = deliveries.offers
         size = book.round.data_size[deliveries.service, book.clients[offers]]
         given = np.rint(deliveries.promised * 1e6).astype(np.int64) * size * deliveries.delivered
-        reward, total = int(book.payments[offers].max(initial=0)), max(int(given.sum()), 1)
+        reward, total = int(book.payments[offers].min()), max(int(given.sum()), 1)
         return np.array([reward * each // total for each in given.tolist()], dtype=np.int64)
 
 
@@ -79,4 +82,4 @@ class Leader(Policy):
         clients = np.flatnonzero(observation.available)
         unit = (observation.own_bids / observation.privileged.data_size)[clients]
         reward = self.reward or best_reward(unit, self.worth)
-        return Offer(clients, np.full(len(clients), reward))
+        return Offer(clients, np.maximum(reward, observation.own_bids[clients]))

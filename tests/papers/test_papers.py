@@ -11,7 +11,11 @@ from types import ModuleType
 
 import pytest
 
+from des.mechanism import MECHANISMS
+from des.response import RESPONSES
+from flmarket.testing import check_mechanism, check_response
 from scenarios.file.schema import REGISTRIES
+from scenarios.plugin_files import load_plugin
 from support import shell
 from support.pages import ROOT, commands, leads_somewhere, links, of, parse
 
@@ -53,6 +57,22 @@ def test_its_scenario_plays_and_verifies(paper: Path, tmp_path: Path) -> None:
     ):
         done = shell.flmarket(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+BY_NUMBER = {"round-robin"}
+"""Mechanisms that go by clients' numbers, as the papers' own do."""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
+def test_its_mechanisms_and_responses_keep_their_contracts(paper: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for registry in REGISTRIES:
+        monkeypatch.setattr(registry, "_registered", {})
+    load_plugin(paper / "plugins.py")
+    for name in {*MECHANISMS.registered} - BY_NUMBER:
+        check_mechanism(MECHANISMS.load(name))
+    for name in RESPONSES.registered:
+        check_response(RESPONSES.load(name))
 
 
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
