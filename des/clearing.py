@@ -23,16 +23,14 @@ from des.mechanism import (
     Book,
     Clearing,
     ClearingError,
-    Deliveries,
     Fates,
     Mechanism,
     RoundView,
     clearing_of,
-    deliveries_of,
     learn,
     menu_of,
     record_of,
-    settlement_of,
+    settlements_of,
 )
 from des.money import MICRO, Micro
 from des.observation import Offer
@@ -187,16 +185,16 @@ class Platform:
         world = current.world
         held = world.held.some(*places).data_size
         samples = held if world.held.at is world.at else world.some(*places).data_size
+        names, upload = [spec.name for spec in current.services], self._upload
+        if self.mechanism.platform_budget:
+            needs = np.bincount(services, prices, len(names)).tolist()
+            ledger.pool({names[m]: int(needs[m]) for m in current.offers})
         answers, terms = self._answers(current, places), self._population.spec.response
         if answers is not None and terms is not None:
             prices, samples = answers.payment, terms.images(samples, answers.promised)
             held, epochs = terms.images(held, answers.done), terms.epochs(epochs, answers.done)
         compute = self._times.training(held * epochs, self._population.speed_of[clients])
         jobs: list[Job | None] = [None] * len(book.clients)
-        names, upload = [spec.name for spec in current.services], self._upload
-        if self.mechanism.platform_budget:
-            needs = np.bincount(services, prices, len(names)).tolist()
-            ledger.pool({names[m]: int(needs[m]) for m in current.offers})
         stay, record = not np.count_nonzero(self._population.departure_rate), current.journal.record
         arrays = (at, *places, payments, cores, prices, samples, compute)
         for place, m, client, payment, core, price, images, training in zip(
@@ -226,22 +224,27 @@ class Platform:
         menu = menu_of(self.mechanism, book, clearing, current.number)
         return self._population.answers(current.world.held, places, clearing.price[clearing.core != NO_CORE], menu)
 
-    def settle(self, current: Round, m: int, accuracy: float) -> None:
-        """Set the prices of a service's jobs now that they are done, if the mechanism does that."""
-        if self.mechanism.settles and current.book and current.clearing and any(current.jobs.get(m, ())):
-            deliveries = _deliveries(current, current.book, current.clearing, m, accuracy)
-            prices = settlement_of(self.mechanism, current.book, current.clearing, deliveries, current.number)
-            for job, price in zip((job for job in current.jobs[m] if job), prices, strict=True):
-                job.price = price
+    def settle(self, current: Round, accuracies: Sequence[float]) -> None:
+        """Work out what comes of the offers taken, given the accuracies so far, and the prices that follow."""
+        mechanism = self.mechanism
+        if (mechanism.settles or mechanism.learns) and current.book and current.clearing:
+            jobs = list(chain.from_iterable(current.jobs.values()))  # in the order of the book
+            delivered = np.array([job is not None and job.outcome is Outcome.SERVED for job in jobs], dtype=np.bool_)
+            prices, *parts = (np.array([MICRO if job is None else of(job) for job in jobs]) for of in _OF_JOBS)
+            known = zip((spec.name for spec in current.services), accuracies, strict=True)
+            after = [current.trained[name].accuracy if name in current.trained else old for name, old in known]
+            states = np.array(current.before), np.array([round(it, 6) for it in after]), current.number
+            fates = Fates(delivered, *parts)
+            settled = settlements_of(mechanism, current.book, current.clearing, prices, fates, *states)
+            current.deliveries = settled[1]
+            for job, price in zip(jobs, settled[0].tolist(), strict=True):
+                if job is not None:
+                    job.price = price
 
-    def close(self, current: Round, accuracies: Sequence[float]) -> None:
+    def close(self, current: Round) -> None:
         """Let the mechanism learn from a round that is over."""
         if self.mechanism.learns and current.book and current.clearing:
-            book, clearing = current.book, current.clearing
-            deliveries = tuple(
-                _deliveries(current, book, clearing, m, accuracies[m]) for m, jobs in current.jobs.items() if any(jobs)
-            )
-            learn(self.mechanism, book, clearing, deliveries)
+            learn(self.mechanism, current.book, current.clearing, current.deliveries)
 
     def _clearing(self, current: Round, book: Book) -> Clearing:
         """Return how a round is cleared. Nobody serves an offer refused in an earlier step: its money is free."""
@@ -279,15 +282,7 @@ def _round_view(
     return RoundView(number, rounds, world.data_size, world.emd, world.seen, accuracy, target, total_left, record)
 
 
-def _deliveries(current: Round, book: Book, clearing: Clearing, m: int, accuracy: float) -> Deliveries:
-    """Return what came of a service's offers that were taken, given its accuracy now."""
-    jobs = list(chain.from_iterable(current.jobs.values()))  # in the order of the book
-    delivered = np.array([job is not None and job.outcome is Outcome.SERVED for job in jobs], dtype=np.bool_)
-    parts = (np.array([MICRO if job is None else of(job) for job in jobs]) for of in (_promised, _done))
-    return deliveries_of(book, clearing, m, Fates(delivered, *parts), current.before[m], round(accuracy, 6))
-
-
-_promised, _done = attrgetter("promised"), attrgetter("done")
+_OF_JOBS = attrgetter("price"), attrgetter("promised"), attrgetter("done")
 
 
 def training_jobs(current: Round, terms: Terms | None) -> list[TrainingJob]:

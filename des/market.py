@@ -283,7 +283,13 @@ class Market:
         current.trained = self._federation.train_round(
             current.number, training_jobs(current, self._population.spec.response)
         )
-        yield from self._start_work(current)  # each service is settled as soon as it has its updates
+        for name, outcome in current.trained.items():
+            if not isfinite(outcome.accuracy):
+                raise Diverged(name, current.number, None)
+        self._platform.settle(current, [state.accuracy for state in self.states])
+        yield from self._start_work(current)  # each service has its model, and pays, as soon as it has its updates
+        for m in current.active if self.mechanism.settles_together else ():
+            self._pay(m, current)
         if self._timeline.slot is not None:
             yield self._clock.timeout(max(0, current.start + to_micro(self._timeline.slot) - self._clock.now))
         return self._end(current)
@@ -336,17 +342,20 @@ class Market:
         return last_jobs_done
 
     def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
-        """End a service's round: it aggregates, evaluates, pays its clients, and exits if it met its target."""
+        """End a service's work: it aggregates, evaluates, and pays, unless all pay together."""
         name, state, journal = self._names[m], self.states[m], current.journal
-        served = current.served(m)
         outcome = current.trained.get(name)
         if outcome is not None:
-            if not isfinite(outcome.accuracy):
-                raise Diverged(name, current.number, None)
-            journal.record(Kind.AGGREGATE, name, amount=sum([job.samples for job in served]))
+            journal.record(Kind.AGGREGATE, name, amount=sum([job.samples for job in current.served(m)]))
             state.accuracy, state.test_accuracy = outcome.accuracy, outcome.reported
             journal.record(Kind.EVALUATE, name, amount=state.accuracy)
-        self._platform.settle(current, m, state.accuracy)
+        if not self.mechanism.settles_together:
+            self._pay(m, current)
+
+    def _pay(self, m: int, current: Round) -> None:
+        """End a service's round: it pays its clients, and exits if it met its target."""
+        name, state, journal = self._names[m], self.states[m], current.journal
+        served = current.served(m)
         for job in served:
             self.ledger.pay(name, job.client, job.price)
             journal.record(Kind.PAY, name, job.client, amount=job.price)
@@ -366,7 +375,7 @@ class Market:
         self.contracts.end_round(self.round)
         self._reserve()
         self.ledger.check()
-        self._platform.close(current, [state.accuracy for state in self.states])
+        self._platform.close(current)
         report = round_report(current, self.states, end=self.now, last=self.finished, truthful=clients.truthful)
         clients.close(self.round, ((offer.service, offer.client, offer.paid) for offer in report.offers), self._names)
         for state in self.states:

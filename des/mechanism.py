@@ -106,7 +106,8 @@ class Book:
             equal payments, that of the service with the lower number goes first. The numbers are drawn when it is
             called.
         view: returns ``round``; made when it is called.
-        deliveries: what came of the offers, service by service, where ``close`` is asked; empty before.
+        deliveries: what came of the offers, service by service, where ``close`` is asked, and where ``settle`` is if
+            prices are set together; empty before.
         cores_of: [C] how many services each client can serve at once; None if all can serve K. See ``capacity``.
     """
 
@@ -197,6 +198,9 @@ class Mechanism(ABC):
     record: IntArray | None = None
     """The counts so far, which the market keeps; None before the first round is over."""
 
+    settles_together: ClassVar[bool] = False
+    """Whether ``settle`` is called for all services when the last one has its updates: ``book.deliveries`` has all."""
+
     by_client: ClassVar[bool] = False
     """Whether each client's clearing follows from the offers to it alone.
 
@@ -236,9 +240,9 @@ class Mechanism(ABC):
     def settle(self, book: Book, clearing: Clearing, deliveries: Deliveries) -> MicroArray:
         """Return what a service pays now that it has its updates and has evaluated its model; by default the prices.
 
-        Called once for each service of which offers were taken, at the time when its last client is done. Prices must
-        follow from the arguments and from what ``state`` returned before the round: which service is done first must
-        not matter.
+        Called once for each service of which offers were taken, with what is known when its last client is done, or,
+        if it ``settles_together``, when all are. Prices must follow from the arguments and from what ``state`` returned
+        before the round: which service is done first must not matter.
 
         Returns:
             [taken] what it pays for each of its offers that were taken, micro-units: at least the bid for what was
@@ -462,10 +466,11 @@ def settlements_of(
     taken, prices, deliveries = clearing.core != NO_CORE, prices.copy(), []
     for m in np.unique(book.services[taken]).tolist():
         deliveries.append(deliveries_of(book, clearing, m, fates, float(before[m]), float(after[m])))
-        if mechanism.settles:
-            places = deliveries[-1].offers
-            prices[places] = settlement_of(mechanism, book, clearing, deliveries[-1], round_)
-    return prices, tuple(deliveries)
+    came = tuple(deliveries)
+    seen = replace(book, deliveries=came) if mechanism.settles_together else book
+    for each in came if mechanism.settles else ():
+        prices[each.offers] = settlement_of(mechanism, seen, clearing, each, round_)
+    return prices, came
 
 
 def record_of(mechanism: Mechanism, like: AnyArray) -> IntArray | None:

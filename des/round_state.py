@@ -11,7 +11,7 @@ from des.clients.population import Qualities
 from des.clock import Microseconds
 from des.contracts import Contract, total_of, with_contracts
 from des.log_records import ClientReport, OfferReport, Outcome, ResponseReport, RoundReport, ServiceReport
-from des.mechanism import Asks, Book, Clearing
+from des.mechanism import Asks, Book, Clearing, Deliveries
 from des.money import Micro
 from des.offer_checks import CheckedOffer
 from des.reward import reward
@@ -47,6 +47,7 @@ class Round:
     # the jobs of each service, in the order of its offer; None where it was outbid
     jobs: dict[int, list[Job | None]] = field(default_factory=dict)
     trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)  # what training yielded, by the service's name
+    deliveries: tuple[Deliveries, ...] = ()  # what comes of the offers, if the mechanism looks at that
     contracts: tuple[Contract, ...] = ()  # those of earlier rounds, which are served in this one
     hired: dict[int, list[Job]] = field(default_factory=dict)  # the jobs of these, by service
     fees: dict[int, Micro] = field(default_factory=dict)  # what services have paid for the end of contracts

@@ -14,6 +14,7 @@ from des.log_records import Kind, Outcome
 from des.market import Market
 from des.mechanism import Book, Clearing, ClearingError, Deliveries, Mechanism
 from des.timeline import Durations
+from support.federations import FormulaFederation
 
 LATE = Durations(seconds_per_sample=0.01, upload_seconds=0.5, deadline=1.0)  # 100 images take 1.5 seconds
 
@@ -110,6 +111,48 @@ def test_a_mechanism_sees_what_is_left_for_the_whole_run_as_the_round_began(
     assert first.total_left.tolist() == [5_000_000, np.inf]
     assert second.total_left.tolist() == [2_700_000, np.inf]
     assert first.record is None
+
+
+class Together(ExPost):
+    """Sets all prices when the last service is done: the offer where the model is the best of all, else the bid."""
+
+    settles_together = True
+
+    def settle(self, book, clearing, deliveries):
+        self.seen.append(book.deliveries)
+        best = max(it.after for it in book.deliveries)
+        return (book.payments if deliveries.after == best else book.bids)[deliveries.offers]
+
+
+def test_prices_of_all_services_may_be_set_when_the_last_one_is_done(make_market, make_offer, plain_service) -> None:
+    """Alpha is done after 0.75 s and beta after 1.5 s, when both pay: beta, whose model is the best, its offers.
+
+    Alpha, which meets its target, leaves then, too.
+    """
+    mechanism = Together(half_of_what_is_above_the_bid)
+    slow = Group(count=1, data_sizes=(100,), emds=(0.4,), cost=Linear(per_sample=0.025, per_emd=1.0))
+    clients = PopulationSpec(cores=1, groups=(slow, replace(slow, speeds=(4.0,)), slow))
+    services = [replace(plain_service, name="alpha", target_accuracy=0.15), replace(plain_service, name="beta")]
+    federation = FormulaFederation(["alpha", "beta"])
+    market = make_market(services, clients, mechanism=mechanism, federation=federation)
+    market.open_round()
+    report = market.close_round({"alpha": make_offer((1, 4.1)), "beta": make_offer((0, 6.1), (2, 2.5))})
+    after = [it.accuracy for it in report.services]
+    assert after == [0.19, 0.263636]
+    assert [(it.sim_time, it.event, it.service, it.client, it.amount) for it in report.events[-6:]] == [
+        (1_500_000, Kind.AGGREGATE, "beta", None, 200),
+        (1_500_000, Kind.EVALUATE, "beta", None, after[1]),
+        (1_500_000, Kind.PAY, "alpha", 1, 2_100_000),
+        (1_500_000, Kind.EXIT, "alpha", None, after[0]),
+        (1_500_000, Kind.PAY, "beta", 0, 6_100_000),
+        (1_500_000, Kind.PAY, "beta", 2, 2_500_000),
+    ]
+    assert [event.sim_time for event in report.events if event.event is Kind.EVALUATE] == [750_000, 1_500_000]
+    _, first, second, closed = mechanism.seen
+    assert first is second is closed
+    assert [(it.service, it.delivered.tolist(), it.after) for it in closed] == [
+        (0, [True], after[0]), (1, [True, True], after[1])
+    ]  # fmt: skip
 
 
 class Counting(ExPost):
@@ -212,14 +255,20 @@ def test_only_a_mechanism_that_says_so_pays_less_than_the_bid(make_market, make_
     assert market.ledger.income == [700_000] * 3
 
 
+@pytest.mark.parametrize("together", [False, True])
 @pytest.mark.parametrize("seed", range(5))
-def test_money_is_conserved_and_within_what_was_held_whatever_a_settlement_draws(make_market, make_offer, seed) -> None:
+def test_money_is_conserved_and_within_what_was_held_whatever_a_settlement_draws(
+    make_market, make_offer, seed, together
+) -> None:
+    class Drawing(ExPost):
+        settles_together = together
+
     rng = np.random.default_rng(seed)
 
     def between(book: Book, its: Deliveries) -> Any:
         return rng.integers(book.bids[its.offers], book.payments[its.offers] + 1)
 
-    market = make_market(["alpha", "beta"], mechanism=ExPost(between), departure_rate=0.5, cores=2, rounds=6)
+    market = make_market(["alpha", "beta"], mechanism=Drawing(between), departure_rate=0.5, cores=2, rounds=6)
     for _ in range(6):
         market.open_round()
         offers = {

@@ -9,7 +9,6 @@ import pytest
 from des.mechanism import MECHANISMS
 from des.money import text, to_micro
 from flmarket.analysis.verification.evidence import Logs
-from flmarket.analysis.verification.offer_rules import keeps_bids
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.explain import Explanation
 from flmarket.benchmark.certify.certificate import AttackPlan, certify
@@ -30,7 +29,7 @@ CHANGES = ["training.backend=surrogate", "rounds=4", "market.mechanism=on-delive
 @pytest.fixture
 def plugin(tmp_path: Path) -> Path:
     """Return a folder with the page's mechanisms, loaded."""
-    for name in ("on_delivery", "on_record", "reputation", "one_budget"):
+    for name in ("on_delivery", "on_record", "reputation", "one_budget", "best_gain"):
         [code] = re.findall(rf"```python\n# {name}.py\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.S)
         (tmp_path / f"{name}.py").write_text(code)
         load_plugin(tmp_path / f"{name}.py")
@@ -91,9 +90,33 @@ def test_clients_that_leave_end_with_a_lower_reputation_than_those_that_deliver(
         assert ends[:4].mean() < ends[4:].mean() - 0.3
 
 
-@pytest.mark.parametrize("mechanism", ["on-record", "reputation", "one-budget"])
+@pytest.mark.parametrize("mechanism", ["on-record", "reputation", "one-budget", "best-gain"])
 def test_the_mechanisms_of_the_page_keep_their_contracts(plugin: Path, mechanism: str) -> None:
     check_mechanism(MECHANISMS.load(mechanism))
+
+
+@pytest.mark.parametrize("here", [True, False])
+@pytest.mark.parametrize("of_all", ["best-gain", "on-delivery"])
+def test_payments_for_all_services_come_last_and_verify_finds_one_that_comes_at_another_time(
+    plugin: Path, monkeypatch: pytest.MonkeyPatch, of_all: str, here: bool
+) -> None:
+    slow = "clients.groups=[{name='slow', count=4, speed=[0.2], departure_rate=0.3}]"
+    changes = [
+        *CHANGES,
+        f"market.mechanism={of_all}",
+        "services.*.policy=worth",
+        slow,
+        "services.digits.target_accuracy=0.7",
+    ]
+    run = played(load("quickstart", changes), plugin / "runs")
+    if not here:
+        monkeypatch.setattr(MECHANISMS, "_registered", {})
+    assert verify(run).problems == []
+    [paid, *_] = [row for row in table(run.path, "events") if row["event"] == "pay"]
+    last = max(float(row["sim_time"]) for row in table(run.path, "events") if row["round"] == "1")
+    assert (float(paid["sim_time"]) == last) == (of_all == "best-gain")
+    change(run.path, "events", {"sim_time": f"{last - 0.5:.6f}"}, lambda row: row == paid)
+    assert any("events.csv" in problem and "but should be" in problem for problem in verify(run).problems)
 
 
 POOLED = ["training.backend=surrogate", "rounds=6", "market.mechanism=one-budget", "services.*.policy=worth"]
@@ -165,14 +188,17 @@ class Cheap(Mechanism):
 '''
 
 
-def test_pay_below_the_bid_is_right_where_the_mechanism_says_so_whether_it_is_here_or_not(tmp_path: Path) -> None:
+def test_pay_below_the_bid_is_right_where_the_mechanism_says_so_whether_it_is_here_or_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "cheap.py").write_text(CHEAP)
     load_plugin(tmp_path / "cheap.py")
     scenario = load("quickstart", ["training.backend=surrogate", "rounds=2", "market.mechanism=cheap"])
     run = played(scenario, tmp_path / "runs")
     assert any(float(row["paid"]) < float(row["bid"]) for row in table(run.path, "offers") if row["paid"])
     assert verify(run).problems == []
-    assert not keeps_bids("a mechanism that is not here")
+    monkeypatch.setattr(MECHANISMS, "_registered", {})
+    assert verify(run).problems == []
 
 
 def test_a_certificate_promises_no_bid_where_the_mechanism_does_not(tmp_path: Path) -> None:

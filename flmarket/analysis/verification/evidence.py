@@ -21,7 +21,7 @@ from des.contracts import Contract, Contracts, total_of
 from des.cost import COSTS, CostError
 from des.costs.linear import Linear
 from des.log_records import Outcome
-from des.mechanism import DEFAULT, Mechanism
+from des.mechanism import DEFAULT, Mechanism, known
 from des.money import MICRO, Micro, MicroArray, to_micro
 from des.observation import Status
 from des.response import RESPONSES, Response
@@ -168,6 +168,10 @@ class RoundConditions(NamedTuple):
     def paper(self) -> bool:
         """Whether the round is cleared by the paper's mechanism."""
         return self.scenario.market.mechanism == DEFAULT
+
+    def may(self, what: str, *, unknown: bool = True) -> bool:
+        """Return what its mechanism says of itself, such as ``below_bid``; ``unknown`` where it is not here."""
+        return bool(getattr(known(self.scenario.market.mechanism), what, unknown))
 
 
 def conditions(

@@ -230,12 +230,6 @@ def keeps_bids(mechanism: str) -> bool:
     return kind is not None and not kind.below_bid and kind.menu is Mechanism.menu
 
 
-def own_budgets(mechanism: str) -> bool:
-    """Return whether a mechanism is known to charge no service more than its budget."""
-    kind = known(mechanism)
-    return kind is not None and not kind.platform_budget
-
-
 def _created(rules: Market, *, paper: bool = False) -> Mechanism | None:
     """Return the mechanism that clears from a round on; None where it is not here, or, unless asked, the ``paper``'s.
 

@@ -13,7 +13,6 @@ from fl.arithmetic.elementary import power, rounded
 from fl.arrays import AnyArray, BoolArray, FloatArray
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
-from flmarket.analysis.verification.offer_rules import own_budgets
 from scenarios.build import eligibility
 from scenarios.file.schema import Service
 from scenarios.logs.columns import AMOUNTS
@@ -147,11 +146,11 @@ def totals(logs: Logs) -> Iterator[Finding]:
     paper = logs.by_round(rounds, lambda now: now.paper and not now.scenario.market.sequential)
     budget = rounds["budget"]
     yield from rounds.wrong(paper & (wanted["offered"] > budget), f"what it offers is {_OVER}")
-    own = logs.by_round(rounds, lambda now: own_budgets(now.scenario.market.mechanism))
-    yield from rounds.wrong(own & (wanted["spent"] - fees > budget), f"what it spends is {_OVER}")
-    order, there = logs.order_of(rounds), logs.takes_part
-    together = np.bincount(order, wanted["spent"] - fees - budget * there) > 0
-    yield from rounds.wrong(~own & together[order], "what all services spend is over all their budgets (eq. 4)")
+    pooled = logs.by_round(rounds, lambda now: now.may("platform_budget"))
+    yield from rounds.wrong(~pooled & (wanted["spent"] - fees > budget), f"what it spends is {_OVER}")
+    order = logs.order_of(rounds)
+    over = np.bincount(order, wanted["spent"] - fees - budget * logs.takes_part) > 0
+    yield from rounds.wrong(pooled & over[order], "what all services spend is over all their budgets (eq. 4)")
     absent = ~logs.takes_part & (number > 0)
     yield from rounds.wrong(absent, "the service is {status}, but offers.csv has offers of it in this round")
 

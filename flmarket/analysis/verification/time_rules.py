@@ -23,7 +23,7 @@ from scenarios.logs.columns import EVENTS
 _ENDLESS = 2**62  # microseconds
 _ANY = np.inf  # an amount that other rules check
 _ORDER = (
-    "depth",  # 0 as the round opens, 1 a start, 2 an end of training, 3 what follows from that
+    "depth",  # 0 as the round opens, 1 a start, 2 an end of training, 3 what follows from that, 4 pay for all together
     "cause",  # the time of the event that led to it
     "depth_of_cause",
     "before",  # the time of the event that led to the cause
@@ -45,7 +45,10 @@ def timeline(logs: Logs) -> Iterator[Finding]:
     ends = starts + round((logs.scenario.timeline.slot or 0) * MICRO)
     np.maximum.at(ends, logs.order_of(jobs), jobs["ended"])
     yield from rounds.differing({"sim_time": np.repeat(ends, count)}, "its events end at")
-    yield from _compared(logs, _events(logs, starts, awarded, jobs))
+    found = list(_compared(logs, _events(logs, starts, awarded, jobs)))
+    # Where the mechanism is not here, its services may also pay together.
+    if found and any(_compared(logs, _events(logs, starts, awarded, jobs, together=True))):
+        yield from found
     decisions = _decisions(logs)
     lines, there = logs.places_of(decisions), logs.takes_part
     sums, count_of_decisions = (np.bincount(lines, of, len(rounds))[there] for of in (decisions["amount"], None))
@@ -127,15 +130,26 @@ def _services(logs: Logs, starts: IntArray, jobs: Rows) -> Rows:
     return rounds.having(opens=opens, **columns)
 
 
-def _events(logs: Logs, starts: IntArray, awarded: Rows, jobs: Rows) -> Rows:
+def _paying(logs: Logs, services: Rows, *, together: bool) -> Rows:
+    """Return services as they pay: after all have closed, where the mechanism settles together, or is not here."""
+    last, order = np.zeros(len(logs.numbers), dtype=np.int64), logs.order_of(services)
+    np.maximum.at(last, order, services["closes"])
+    late = logs.by_round(services, lambda now: now.may("settles_together", unknown=together))
+    zero = np.zeros(len(order))
+    columns = {"closes": last[order], "depth": zero + 4, "job": services["m"], **dict.fromkeys(_ORDER[1:4], zero)}
+    return services.having(**{name: np.where(late, values, services[name]) for name, values in columns.items()})
+
+
+def _events(logs: Logs, starts: IntArray, awarded: Rows, jobs: Rows, *, together: bool = False) -> Rows:
     """Return the events that the logs' offers and decisions lead to, in order."""
     services = _services(logs, starts, jobs)
+    paying = _paying(logs, services, together=together)
     there, served, lines = services.where(logs.takes_part), jobs.where(jobs["arrives"]), "line_of_round"
     trained, trains_fully = services.where(np.unique(served[lines])), jobs.where(~jobs["cut"])
-    paid = served.having(**{name: services[name][served[lines]] for name in ("closes", *_ORDER)})
-    reached = there.where(there["status"] == Status.REACHED)
+    paid = served.having(**{name: paying[name][served[lines]] for name in ("closes", *_ORDER)})
+    reached = paying.where(paying["status"] == Status.REACHED)
     ended, clients, fees = np.array(logs.hired.fees, dtype=np.int64).reshape(-1, 3).T
-    cancelled = services.where(ended).having(client=clients)
+    cancelled = paying.where(ended).having(client=clients)
     pieces = [
         _piece(Kind.REFRESH, services.where(slice(None, None, len(logs.places))), "opens", depth=0, about=()),
         _piece(Kind.BID, there, "opens", _ANY, depth=0),
