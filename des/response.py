@@ -96,13 +96,12 @@ class BestResponse(Response):
         """Return the best responses: off a menu the entry that leaves the most, else the quantity to 1e-9."""
         if awards.menu is not None:
             return choice(self, awards, awards.menu)
-        low, high = np.zeros(len(awards.price)), np.ones(len(awards.price))
-        all_of_it = self.marginal(awards, high) <= awards.price
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            more = self.marginal(awards, middle) < awards.price
-            low, high = np.where(more, middle, low), np.where(more, high, middle)
-        return np.where(all_of_it, 1.0, np.where(high <= 2.0**-_HALVINGS, 0.0, low))
+        quantity = np.zeros(len(awards.price))
+        for halving in range(1, _HALVINGS + 1):
+            step = 2.0**-halving
+            quantity += step * (self.marginal(awards, quantity + step) <= awards.price)
+        all_of_it = self.marginal(awards, np.ones(len(quantity))) <= awards.price
+        return np.where(all_of_it, 1.0, quantity)
 
 
 def choice(response: Response, awards: Awards, menu: Menu) -> FloatArray:

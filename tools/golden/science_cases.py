@@ -312,6 +312,24 @@ CASES: Mapping[str, Case] = {
            "market.options": {"price_per_sample": 0.05, "step": 0.1},
            "clients.groups": [{"name": "phones", "count": 9, "cores": 1}]},
     ),
+    "best responses": Case(
+        "paper", QUICK | _played(("hqfa", "greedy", "worth"))
+        | {"clients.response": {"kind": "quadratic", "of": "data", "options": {"curvature": 0.7}}},
+    ),
+    "clients that shirk": Case(
+        "quickstart", TRAINED
+        | {"clients.response": {"kind": "moral-hazard", "of": "epochs", "options": {"least": 0.4, "detection": 0.2}},
+           "training.local_epochs": 2},
+    ),
+    "priced privacy": Case(
+        "quickstart", TRAINED
+        | {"clients.response": {"kind": "quadratic", "of": "epsilon", "epsilon": 2000.0, "delta": 1e-4, "clip": 0.2}},
+    ),
+    "dearer privacy": Case(
+        "quickstart", TRAINED
+        | {"clients.response": {"kind": "quadratic", "of": "epsilon", "epsilon": 9000.0, "delta": 1e-3, "clip": 0.5,
+                                "options": {"curvature": 0.5}}},
+    ),
     "clients that own images": Case(
         "quickstart", TRAINED
         | {"clients.emd": [], "clients.data_size": [30, 70], "clients.cost.per_emd": 0.5,
