@@ -1,8 +1,8 @@
-"""Which task a client trains in a round: FedFairMMFL's draws, and taking turns."""
+"""Which task a client trains in a round: FedFairMMFL's draws, and taking turns; and how fast the worst task learns."""
 
 import numpy as np
 
-from flmarket import NO_CORE, Clearing, Mechanism, mechanism
+from flmarket import NO_CORE, Clearing, Mechanism, measure, mechanism
 
 
 @mechanism("alpha-fair")
@@ -35,3 +35,9 @@ class RoundRobin(Mechanism):
         services, clients = book.round.data_size.shape
         turn = (book.clients * services // clients + book.round.number) % services
         return Clearing(np.where(book.services == turn, 0, NO_CORE), book.bids)
+
+
+@measure("worst-over-time", better="more")
+def worst_over_time(run):
+    """Mean over the rounds of the lowest test accuracy of a task, %."""
+    return 100 * run.rounds.groupby("round")["test_accuracy"].min().mean()
