@@ -1,4 +1,4 @@
-"""The privileged best response: what a service could do if it knew the clients' data and its rivals' offers."""
+"""A privileged policy: what a service could do if it knew the clients' data and its rivals' offers."""
 
 from collections.abc import Iterable
 
@@ -10,10 +10,10 @@ from fl.arrays import FloatArray, IntArray
 from learning.client_selection.knapsack import best_set
 from learning.policy import Policy
 
-__all__ = ["BestResponse"]
+__all__ = ["CriticalPrices"]
 
 
-class BestResponse(Policy):
+class CriticalPrices(Policy):
     """Buys the best clients at the lowest payments that win them. Privileged: sees data, EMDs and this round's offers.
 
     A client is won for sure at its critical price (Myerson, "Optimal auction design", Mathematics of Operations

@@ -18,7 +18,7 @@ from flmarket.core.errors import RunError
 from learning.client_selection.knapsack import knapsack
 from learning.evaluation import evaluate, lineup
 from learning.play_round import play_round, reveal
-from learning.policies.oracle import BestResponse, critical_prices
+from learning.policies.oracle import CriticalPrices, critical_prices
 from learning.policy import Policy
 from learning.seats import seat
 from support.evaluation import compare
@@ -135,7 +135,7 @@ def test_it_buys_the_best_set_at_critical_prices(make_observation, make_context)
     seen = make_observation([[9.6, 4.6, 7.1]], privileged=hidden)
 
     def bought(budget):
-        made = BestResponse(make_context()).act(replace(seen, budget=budget))
+        made = CriticalPrices(make_context()).act(replace(seen, budget=budget))
         return list(zip(made.clients.tolist(), made.payments.tolist(), strict=True))
 
     assert bought(30.0) == [(0, 9.700001), (2, 7.1), (1, 4.6)]
@@ -158,7 +158,7 @@ def test_several_oracles_see_the_others_but_not_each_other(make_market):
     market = make_market(["alpha", "beta", "gamma"], cores=1)
     seen = {}
 
-    class Watcher(BestResponse):
+    class Watcher(CriticalPrices):
         def act(self, observation):
             seen[observation.service] = set(observation.privileged.rival_offers)
             return super().act(observation)
@@ -196,7 +196,7 @@ def test_what_is_wrong_with_a_rivals_offer_is_the_rivals_fault(make_market, what
 
 
 def test_whoever_sees_offers_cannot_change_them(make_market) -> None:
-    class Meddler(BestResponse):
+    class Meddler(CriticalPrices):
         def act(self, observation):
             rivals = observation.privileged.rival_offers
             with pytest.raises(ValueError, match="read-only"):
