@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from dataclasses import fields, is_dataclass, replace
 from functools import partial
 from tempfile import TemporaryDirectory
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray, read_only
 from fl.training.aggregator import Aggregator, Updates, aggregate, checkpoint_arrays, proximal_weight
 from flmarket.analysis.results.run_results import RunResult, read_runs
+from flmarket.benchmark.certify.players import Bench
+from flmarket.benchmark.certify.sampling import AMPLE, IMAGES, SampledMarket
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame
 from flmarket.core.plugins import subclass_problem
@@ -49,13 +51,16 @@ from scenarios.running.run_options import RunOptions
 T = TypeVar("T", Policy, Behaviour)
 
 __all__ = [
+    "MenuDeviation",
     "check_aggregator",
     "check_behaviour",
     "check_cost",
     "check_measure",
     "check_mechanism",
+    "check_menu",
     "check_policy",
     "check_response",
+    "menu_deviations",
 ]
 
 _SERVICES = "mnist", "fashion-mnist", "emnist"
@@ -219,6 +224,56 @@ def _awards(step: Literal[1, -1], menu: Menu | None) -> Awards:
     )
     places = np.arange(len(price))[::step]
     return Awards(1, places % 2, places // 2, price, cost, 40 + 7 * places, emd, unit, menu)
+
+
+class MenuDeviation(NamedTuple):
+    """A type of clients that keeps more of another contract than of its own, or more if it takes none."""
+
+    type: int  # its place among the types
+    contract: int | None  # the place on the menu of the contract that it takes instead; None if it takes none
+    gain: float  # money
+
+
+def check_menu(mechanism: Mechanism, response: Response, types: Sequence[float]) -> None:
+    """Check that a mechanism's menu of contracts is incentive compatible and individually rational by private type.
+
+    The contract at place i of the menu is meant for the clients to whom all of the work costs ``types[i]``, money, and
+    who bid that. What a contract costs them follows from the response.
+    """
+    with _contracts(f"menu of {type(mechanism).__name__}"):
+        for place, contract, gain in menu_deviations(mechanism, response, types)[:1]:
+            broken = "individually rational" if contract is None else "incentive compatible"
+            other = "without a contract" if contract is None else f"of the contract at place {contract}"
+            who = f"to whom all of the work costs {types[place]:g}"
+            raise AssertionError(f"it is not {broken}: those {who} keep {gain:.6f} more {other} than of their own")
+
+
+def menu_deviations(mechanism: Mechanism, response: Response, types: Sequence[float]) -> list[MenuDeviation]:
+    """Return all deviations from a menu, as ``check_menu`` takes it, the largest gain first.
+
+    A type may take any contract, or none, and bid as any other type where that changes the menu. Gains of up to a
+    micro-unit are rounding.
+    """
+    menus = [_menu(mechanism, cost, len(types)) for cost in types]
+    quantity = np.array([menu.quantity for menu in menus])  # [bid, contract]
+    payment = np.array([np.atleast_2d(menu.payment)[0] for menu in menus]) / MICRO
+    found = []
+    for place, cost in enumerate(types):
+        first, ones = np.zeros(quantity.size, dtype=np.int64), np.ones(quantity.size)
+        numbers = ones * AMPLE / MICRO, ones * cost, first + IMAGES, ones * 0, ones * cost / IMAGES
+        kept = payment - response.cost(Awards(1, first, first, *numbers), quantity.ravel()).reshape(quantity.shape)
+        gains = [(None, -kept[place, place]), *enumerate(kept.max(axis=0) - kept[place, place])]
+        found += [MenuDeviation(place, taken, float(gain)) for taken, gain in gains if gain > 1 / MICRO]
+    return sorted(found, key=lambda it: -it.gain)
+
+
+def _menu(mechanism: Mechanism, cost: float, contracts: int) -> Menu:
+    """Return the menu that a mechanism posts to a client whose work costs so much, alone in a market."""
+    market = SampledMarket(0, np.array([[AMPLE]]), to_micro(np.array([[cost]])), np.array([AMPLE]), cores=1)
+    played = Bench(mechanism, market).play()
+    if played.menu is None or not played.served.all() or len(played.menu.quantity) != contracts:
+        raise AssertionError(f"who bids {cost:g} must be shown {contracts} contracts, one for each type")
+    return played.menu
 
 
 def check_aggregator(aggregator: type[Aggregator], **options: Any) -> None:

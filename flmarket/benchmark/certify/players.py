@@ -18,7 +18,7 @@ from des.clients.population import Population
 from des.clock import Clock
 from des.costs.linear import Linear
 from des.ledger import Ledger
-from des.mechanism import Fates, Mechanism, asks_of, clearing_of, learn, settlements_of
+from des.mechanism import Fates, Mechanism, Menu, asks_of, clearing_of, learn, menu_of, settlements_of
 from des.money import MICRO, Micro, MicroArray
 from des.observation import Offer
 from des.round_state import Round
@@ -54,6 +54,7 @@ class PlayedRound:
     offered: MicroArray  # [M, C] what each service offered to each client; -1 where it offered nothing
     served: BoolArray  # [M, C] who served whom
     price: MicroArray  # [M, C] what it was paid for that; 0 for the others
+    menu: Menu | None = None  # the menu that the mechanism posted, if any
 
     def gain(self, side: Side, party: int, market: SampledMarket) -> Micro:
         """Return what a party has of the round, given the true values and costs."""
@@ -163,4 +164,4 @@ class Bench:
         places = book.services[won], book.clients[won]
         served[places] = True
         price[places] = prices[won]
-        return PlayedRound(offered, served, price)
+        return PlayedRound(offered, served, price, menu_of(mechanism, book, clearing, current.number))
