@@ -314,7 +314,8 @@ class Market:
             tuple([self.ledger.left(name) for name in self._names]),
             journal,
             offering=active,
-            contracts=self.contracts.due(self._conditions.offline),
+            contracts=(contracts := self.contracts.due(self._conditions.offline)),
+            due=total_of((it.service, it.price) for it in contracts),
         )
         if self.sequential:
             serves = np.ones(world.bid.shape, np.bool_) if world.serves is None else world.serves
@@ -327,7 +328,8 @@ class Market:
         for m in current.active:
             current.journal.record(Kind.BID, self._names[m], amount=lowest[m])
             self.ledger.grant(self._names[m], self.services[m].budget)
-            self.ledger.hold(self._names[m], due.get(m, 0))
+            if m in due:
+                self.ledger.hold(self._names[m], due[m])
 
     def _start_work(self, current: Round) -> list[simpy.Event]:
         """Start the clients' jobs; each service is settled when its last job is done. Return those events."""
@@ -360,8 +362,9 @@ class Market:
             self.ledger.pay(name, job.client, job.price)
             journal.record(Kind.PAY, name, job.client, amount=job.price)
         self.ledger.lapse(name)
-        hired = ((job.client, job.core, job.price) for job in served if job not in current.hired.get(m, ()))
-        self.contracts.sign(current.number, m, hired)
+        if self.contracts.length(current.number) > 1:
+            hired = ((job.client, job.core, job.price) for job in served if job not in current.hired.get(m, ()))
+            self.contracts.sign(current.number, m, hired)
         if state.leave_at(current.services[m].target_accuracy):
             journal.record(Kind.EXIT, name, amount=state.accuracy)
             for client, fee in self.contracts.cancel(current.number, m):
@@ -372,8 +375,9 @@ class Market:
     def _end(self, current: Round) -> RoundReport:
         """Close the books of a round, let clients learn from it, and report it."""
         self.round, clients = current.number, self._population
-        self.contracts.end_round(self.round)
-        self._reserve()
+        if self.contracts.terms.rounds > 1:
+            self.contracts.end_round(self.round)
+            self._reserve()
         self.ledger.check()
         self._platform.close(current)
         report = round_report(current, self.states, end=self.now, last=self.finished, truthful=clients.truthful)

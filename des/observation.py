@@ -61,7 +61,8 @@ class Observation:
         offline: clients that cannot be selected in this round; an offer to one is an error. See ``available``.
         privileged: what only policies that declare ``privileged`` see, or all where data are public; otherwise None.
         unwilling: [C] whether a client does not serve this service, at all or at the price that the mechanism asks for,
-            or has refused it already in this round; None if all serve. See ``available``.
+            is under a contract, has refused it already in this round, or is not the one that is on offer now where
+            clients come one after another; None if all serve. See ``available``.
         bids_public: whether ``bids`` shows what clients ask of the rivals. If not, the rivals' rows are zero whether or
             not they take part, and say nothing about them.
         total_left: what is left of the service's budget for the whole run, money; None if it has none. ``budget`` is

@@ -9,7 +9,7 @@ import numpy as np
 
 from des.clients.population import Qualities
 from des.clock import Microseconds
-from des.contracts import Contract, total_of, with_contracts
+from des.contracts import Contract, with_contracts
 from des.log_records import ClientReport, OfferReport, Outcome, ResponseReport, RoundReport, ServiceReport
 from des.mechanism import Asks, Book, Clearing, Deliveries
 from des.money import Micro
@@ -49,6 +49,7 @@ class Round:
     trained: Mapping[str, TrainingOutcome] = field(default_factory=dict)  # what training yielded, by the service's name
     deliveries: tuple[Deliveries, ...] = ()  # what comes of the offers, if the mechanism looks at that
     contracts: tuple[Contract, ...] = ()  # those of earlier rounds, which are served in this one
+    due: Mapping[int, Micro] = field(default_factory=dict)  # what these cost services in this round
     hired: dict[int, list[Job]] = field(default_factory=dict)  # the jobs of these, by service
     fees: dict[int, Micro] = field(default_factory=dict)  # what services have paid for the end of contracts
     turns: Sequence[
@@ -57,7 +58,8 @@ class Round:
 
     def jobs_of(self, m: int) -> list[Job | None]:
         """Return the jobs of service ``m``, in the order of its offer; those of contracts come last."""
-        return [*self.jobs.get(m, ()), *self.hired.get(m, ())]
+        jobs = self.jobs.get(m, [])
+        return [*jobs, *self.hired[m]] if m in self.hired else jobs
 
     def served(self, m: int) -> list[Job]:
         """Return those of them whose updates arrive."""
@@ -66,11 +68,6 @@ class Round:
     def at_work(self, m: int) -> list[Job]:
         """Return those of them that are begun."""
         return [job for job in self.jobs_of(m) if job and job.outcome is not Outcome.DECLINED]
-
-    @property
-    def due(self) -> Mapping[int, Micro]:
-        """What contracts cost services in this round."""
-        return total_of((it.service, it.price) for it in self.contracts)
 
     def unwilling(self, m: int) -> BoolArray | None:
         """Return the clients [C] that service ``m`` cannot have: they do not serve it, or it has tried them already.

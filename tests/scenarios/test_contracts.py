@@ -3,9 +3,13 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import flmarket
+from des.log_records import Outcome
 from des.mechanism import MECHANISMS
+from des.observation import Offer
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.bounds import run_bounds
@@ -70,6 +74,31 @@ def test_a_run_that_was_killed_resumes_to_the_same_bytes(run: RunDirectory, tmp_
     execute(plan, shelf, workers=0)
     for name in RESULTS:
         assert (plan.directory.path / name).read_bytes() == (run.path / name).read_bytes()
+
+
+def test_a_fork_goes_on_with_the_contracts(run: RunDirectory, tmp_path: Path) -> None:
+    """With a budget of 0 from round 3 on, a service pays what it owes for clients of round 1, and hires nobody."""
+    budget = {"services.mnist-middle.budget": 0}
+    [fork] = flmarket.fork(run.path, 3, budget, out=tmp_path, progress=False)
+    assert verify(RunDirectory(fork.path)).problems == []
+    rows = [row for row in table(fork.path, "rounds") if row["service"] == "mnist-middle"]
+    assert rows[:2] == [row for row in table(run.path, "rounds") if row["service"] == "mnist-middle"][:2]
+    assert float(rows[2]["budget"]) > 0
+    assert [float(row["budget"]) for row in rows[4:]] == [0] * 4
+
+
+def test_an_environment_observes_what_contracts_leave() -> None:
+    env = flmarket.parallel_env(hiring(**{"clients.departure_rate": 0.0, "market.contract_rounds": 2}))
+    env.reset(seed=0)
+    bid = env.observed["mnist-middle"].own_bids[:1]
+    offers = dict.fromkeys(env.agents, Offer.none())
+    (shown, *_), _ = env.step_offers({**offers, "mnist-middle": Offer(np.array([0]), bid)})
+    assert env.observed["mnist-middle"].budget == pytest.approx(15 - bid[0])
+    assert all(shown[name]["available"][0] == 0 for name in env.agents)
+    (shown, *_), report = env.step_offers(offers)
+    assert [(it.service, it.client, it.outcome) for it in report.offers] == [("mnist-middle", 0, Outcome.SERVED)]
+    assert env.observed["mnist-middle"].budget == 15
+    assert all(shown[name]["available"][0] == 1 for name in env.agents)
 
 
 def second_row(path: Path) -> dict[str, str]:
