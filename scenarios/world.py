@@ -39,6 +39,8 @@ class World:
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanisms = {rules.rule for rules in mechanisms_over_time(scenario)}
         self._scenario, self._market = scenario, scenario.market
+        # whether what clients a service had to choose from follows from its round alone
+        self.once = scenario.market.contract_rounds == 1 and not scenario.market.sequential
         self._schedule = schedule_of(scenario)
         self._names = [service.name for service in scenario.services]
         self._closed = 0  # the last round that clients have learned from

@@ -19,10 +19,13 @@ from learning.lockstep.market_kinds import LockstepError, curves_of
 from scenarios.build import Shelf, market_factory
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
-from scenarios.loader import load
+from scenarios.loader import load, parse
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.reading import LoggedRound
 from scenarios.running.runner import execute
-from support.runs import RESULTS, change, edit, interrupt, planned, played, table
+from scenarios.world import World
+from support.runs import RESULTS, change, edit, interrupt, planned, played, rounds_text, table
+from tui.state.bid_verdicts import RoundBook
 
 HIRES = {
     "training.backend": "surrogate", "rounds": 8, "market.contract_rounds": 3, "market.cancel_fee": 0.2,
@@ -185,3 +188,15 @@ def test_a_mechanism_with_one_budget_for_all_services_does_not_hire(monkeypatch:
     monkeypatch.setattr(MECHANISMS.load("proportional-share"), "platform_budget", True)
     with pytest.raises(ScenarioError, match=r"market.contract_rounds.*'proportional-share' lets all services pay from"):
         load("scarce", {"market.mechanism": "proportional-share", "market.contract_rounds": 2})
+
+
+def test_screens_do_not_say_that_a_client_under_a_contract_would_have_fitted(run: RunDirectory) -> None:
+    texts, world = [*rounds_text(run.path)], World(parse(run.scenario_text()), 0)
+    book = RoundBook(LoggedRound.read(texts[1]), world)
+    hired = next(offer for offer in book.logged.offers if offer.payment < offer.bid)
+    mine = next(m for m, row in enumerate(book.logged.services) if row.service == hired.service)
+    others = [m for m in range(len(book.logged.services)) if m != mine]
+    assert "below its bid" in book.line(mine, hired.client).reason
+    assert {book.line(m, hired.client).reason for m in others} == {
+        "not chosen, or not available when the service decided"
+    }

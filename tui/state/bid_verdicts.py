@@ -83,7 +83,7 @@ class RoundBook:
         # the data, DQI and bids, [M, C], as services see them
         self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
         self.conditions = world.conditions(logged.number)  # the budgets, K and who is offline
-        self.mechanism = world.mechanism(logged.number)
+        self.mechanism, self._once = world.mechanism(logged.number), world.once
         self._respond = world.respond
         self.value_sets = world.value_sets(logged.number)  # whether each service values clients as a set
         places = {row.service: m for m, row in enumerate(logged.services)}
@@ -269,6 +269,8 @@ class RoundBook:
                 self.qualities.serves is not None and not self.qualities.serves[service, client]
             ):
                 return "it does not serve this service"
+            case BidVerdict.UNWANTED | BidVerdict.MISFIT if not self._once:
+                return "not chosen, or not available when the service decided"
             case BidVerdict.UNWANTED:
                 return "not chosen, though it fits the remaining budget"
             case BidVerdict.MISFIT if bid > self.logged.services[service].budget:
@@ -283,7 +285,8 @@ class RoundBook:
     def _won(self, offer: OfferReport) -> str:
         price = offer.payment if offer.paid is None else offer.paid
         over = price - offer.bid
-        won = f"core {offer.core}, " + ("paid its bid" if not over else f"paid {cash(over, price)} over its bid")
+        amount = f"{cash(abs(over), price)} {'over' if over > 0 else 'below'}"
+        won = f"core {offer.core}, " + ("paid its bid" if not over else f"paid {amount} its bid")
         if not self.paper:
             return won
         beaten = [other for _, other in self._of_client[offer.client] if other.outcome is Outcome.OUTBID]
