@@ -9,7 +9,6 @@ from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
 from types import ModuleType
-from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -17,6 +16,8 @@ from scipy.optimize import minimize
 
 import flmarket
 from des.mechanism import MECHANISMS
+from des.responses.quadratic import Quadratic
+from flmarket.testing import check_menu, menu_deviations
 
 HERE = Path(__file__).parent
 SHORT = {"sweep": {}, "market.options.kind": "screening", "training.backend": "surrogate"}
@@ -25,28 +26,9 @@ SHORT = {"sweep": {}, "market.options.kind": "screening", "training.backend": "s
 COSTS, VALUE = (2.0, 3.0, 5.0), 4.0
 
 
-class Witness(NamedTuple):
-    """A type that does better by another contract than by its own, or by none."""
-
-    type: int
-    takes: int | None  # the contract that it takes; None for none
-    gain: float
-
-
 def plugins() -> ModuleType:
     flmarket.load_plugin(HERE / "plugins.py")
     return sys.modules[MECHANISMS.load("contract-menu").__module__]
-
-
-def witnesses(costs: list[float], quantity: np.ndarray, payment: np.ndarray) -> list[Witness]:
-    """Return all types for whom a menu is not made, with what each gains; none if it keeps both promises."""
-    found = []
-    for i, cost in enumerate(costs):
-        kept = payment - cost * quantity**2
-        if kept[i] < -1e-9:
-            found.append(Witness(i, None, float(-kept[i])))
-        found += [Witness(i, j, float(gain)) for j, gain in enumerate(kept - kept[i]) if gain > 1e-9]
-    return found
 
 
 def profit(quantity: np.ndarray, payment: np.ndarray, shares: list[float], value: float) -> float:
@@ -101,9 +83,11 @@ def check_an_example_by_hand() -> None:
 
 
 def check_the_menu_is_incentive_compatible_and_individually_rational() -> None:
-    for costs, shares, value in types(300):
+    for costs, shares, value in types(100):
+        menu = plugins().ContractMenu(costs=costs, shares=shares, value=value)
+        # The larger contracts have a few micro-units more.
+        assert all(it.gain < 1e-5 for it in menu_deviations(menu, Quadratic(), costs))
         quantity, payment = plugins().contracts(costs, shares, value)
-        assert witnesses(costs, quantity, payment) == []
         kept = payment - np.array(costs) * quantity**2
         assert abs(kept[-1]) < 1e-9  # the dearest type keeps nothing
         assert (np.diff(kept) < 0).all()  # the others more, the cheaper they are
@@ -129,14 +113,14 @@ def check_no_menu_earns_the_server_more() -> None:
 
 def check_menus_that_are_broken_on_purpose_have_witnesses() -> None:
     """Each type's best contract at its cost: the others' are worth more to it. A little less pay: the last declines."""
-    cost = np.array(COSTS)
-    first_best = VALUE / (2 * cost)
-    found = witnesses([*COSTS], first_best, cost * first_best**2)
-    assert {(each.type, each.takes) for each in found} == {(0, 1), (0, 2), (1, 2)}
-    assert np.isclose(max(each.gain for each in found), 0.8 - 2 * 0.4**2)
-    quantity, payment = plugins().contracts(COSTS, (1, 1, 1), VALUE)
-    [found] = witnesses([*COSTS], quantity, payment - [0, 0, 0.01])
-    assert (found.type, found.takes, round(found.gain, 9)) == (2, None, 0.01)
+    found = menu_deviations(plugins().ContractMenu(kind="first-best"), Quadratic(), COSTS)
+    assert {(it.type, it.contract) for it in found} == {(0, 1), (0, 2), (1, 2)}
+    assert np.isclose(found[0].gain, 0.8 - 2 * 0.4**2, atol=1e-5)
+    short = plugins().ContractMenu()
+    check_menu(short, Quadratic(), COSTS)
+    short.payment = short.payment - [0, 0, 10_000]
+    [last] = menu_deviations(short, Quadratic(), COSTS)
+    assert (last.type, last.contract, round(last.gain, 4)) == (2, None, 0.01)
 
 
 def check_clients_of_a_played_market_take_the_contract_of_their_type() -> None:
