@@ -20,7 +20,9 @@ class PayForGain(Mechanism):
 
     def clear(self, book: Book) -> Clearing:
         """Serve as the paper does."""
-        return Clearing(allocate(book.services, book.clients, book.payments, book.cores, book.tie_order), book.payments)
+        return Clearing(
+            allocate(book.services, book.clients, book.payments, book.capacity, book.tie_order), book.payments
+        )
 
     def settle(self, book: Book, clearing: Clearing, deliveries: Deliveries) -> np.ndarray:
         """Pay all that was offered, or nothing."""
@@ -54,7 +56,7 @@ class Audit(Mechanism):
         [taken] = np.nonzero(left)
         services, clients, payments = (column[taken] for column in (book.services, book.clients, book.payments))
         core = np.full(len(book.clients), -1)
-        core[taken] = allocate(services, clients, payments, book.cores, book.tie_order)
+        core[taken] = allocate(services, clients, payments, book.capacity, book.tie_order)
         return Clearing(core, book.payments)
 
     def settle(self, book: Book, clearing: Clearing, deliveries: Deliveries) -> np.ndarray:

@@ -47,7 +47,7 @@ class ContractMenu(Mechanism):
         return Asks(np.maximum(bids, self.payment.max()))
 
     def clear(self, book):
-        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        core = allocate(book.services, book.clients, book.payments, book.capacity, book.tie_order)
         return Clearing(core, book.payments)
 
     def menu(self, book, clearing):

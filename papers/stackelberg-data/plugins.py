@@ -57,7 +57,7 @@ class SharedReward(Mechanism):
     below_bid = True
 
     def clear(self, book):
-        core = allocate(book.services, book.clients, book.payments, book.cores, book.tie_order)
+        core = allocate(book.services, book.clients, book.payments, book.capacity, book.tie_order)
         return Clearing(core, book.payments)
 
     def settle(self, book, clearing, deliveries):

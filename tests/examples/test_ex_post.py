@@ -32,7 +32,8 @@ def book(number: int) -> Book:
 
 
 def deliveries(offers: list[int], before: float, after: float) -> Deliveries:
-    return Deliveries(0, np.array(offers), np.ones(len(offers), dtype=np.bool_), before, after)
+    all_of_it = np.ones(len(offers))
+    return Deliveries(0, np.array(offers), all_of_it > 0, all_of_it, all_of_it, before, after)
 
 
 def test_pay_for_gain_pays_what_was_offered_or_nothing(made: dict[str, type[Mechanism]]) -> None:
