@@ -392,7 +392,7 @@ def clearing_of(mechanism: Mechanism, book: Book, round_: int) -> Clearing:
     for m, (amount, budget) in enumerate(zip(spent, book.budgets.tolist(), strict=True)):
         if amount > budget and not mechanism.platform_budget:
             raise refuse(f": service {m} would pay {text(int(amount))}, over its budget of {text(budget)} (eq. 4)")
-    if sum(spent) > (whole := int(book.budgets.sum())):
+    if mechanism.platform_budget and sum(spent) > (whole := sum(book.budgets.tolist())):
         raise refuse(f": services would pay {text(int(sum(spent)))}, over the platform's budget of {text(whole)}")
     return Clearing(core, price)
 
