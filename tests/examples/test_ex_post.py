@@ -27,7 +27,7 @@ def book(number: int) -> Book:
     services, clients = np.array([0, 0, 0, 1]), np.array([4, 5, 6, 5])
     amounts = np.array([30, 50, 40, 50]), np.array([20, 20, 20, 20]), np.array([20, 20, 20, 20])
     order = np.zeros((7, 2))
-    view = RoundView(number, 9, *[np.ones((2, 7))] * 3, np.ones(2), np.ones(2))
+    view = RoundView(number, 9, *[np.ones((2, 7))] * 3, *[np.ones(2)] * 3)
     return Book(services, clients, *amounts, np.array([200, 200]), 2, lambda client: order[client], lambda: view)
 
 
