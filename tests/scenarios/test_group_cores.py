@@ -36,6 +36,7 @@ from scenarios.world import World
 from support.runs import edit, played, rounds_text, table
 from support.shell import flmarket
 from support.tiers import examples
+from tui.panels.answers import winner
 from tui.state.bid_verdicts import RoundBook
 from tui.style.sentences import story
 
@@ -236,6 +237,9 @@ def test_screens_name_the_cores_that_a_client_has(run: RunDirectory) -> None:
     scenario = parse(run.scenario_text())
     book = RoundBook(LoggedRound.read(next(rounds_text(run.path))), World(scenario, 0))
     assert [book.cores(client) for client in range(16)] == list(OWN.values())
+    told = [winner(book, client) for client in range(16) if book.offers(client)]
+    assert any(" has 1 core and 2 offers; the highest payment wins: " in text for text in told)
+    assert any(" has 2 cores and 2 offers, so it serves " in text for text in told)
     assert "16 clients with at most 2 cores each" in next(iter(story(scenario)))
     assert "16 clients with 2 cores each" in next(iter(story(grouped({"name": "a", "count": 3}))))
 
