@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from des.contracts import Contract, Contracts, ContractTerms
 from des.log_records import Kind, Outcome, RoundReport
 from des.market import Market
-from des.mechanism import Mechanism
+from des.mechanism import Book, Clearing, Mechanism
 from des.mechanisms.iterated import Iterated
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.mechanisms.uniform_price import UniformPrice
@@ -195,8 +195,35 @@ def test_a_market_continues_with_its_contracts(hired: Market, make_market: MakeM
 def test_a_fee_is_rounded_down_to_a_millionth() -> None:
     contracts = Contracts(ContractTerms(rounds=3, cancel_fee=0.333333), rounds=9)
     contracts.sign(1, 0, [(4, 0, 1_000_001), (5, 0, 7)])
+    contracts.sign(1, 1, [(6, 0, 3)])  # of another service, which goes on
     assert contracts.cancel(1, 0) == [(4, 666_666), (5, 4)]  # 2,000,002 and 14 times 0.333333
-    assert contracts.due(()) == ()
+    assert contracts.due(()) == (Contract(1, 6, 0, 3, 3),)
+
+
+class Patient(Iterated):
+    """Keeps budgets in two steps: what services offer may be more than they have, and they pay their asks."""
+
+    keeps_budgets = True
+
+    def clear(self, book: Book) -> Clearing:
+        self.budgets = book.budgets.tolist()
+        return Clearing(super().clear(book).core, book.asks)
+
+
+def test_a_mechanism_that_keeps_budgets_knows_what_contracts_leave_in_every_step(
+    make_market: MakeMarket, make_offer: MakeOffer
+) -> None:
+    """In round 2 both want client 2, and alpha is refused: 20 - 2.1 are left then; its contract keeps its money."""
+    mechanism = Patient(steps=2)
+    market = make_market(["alpha", "beta"], terms=THREE, mechanism=mechanism)
+    market.open_round()
+    market.close_round({"alpha": make_offer((0, 30.0)), "beta": make_offer((1, 40.0))})
+    market.open_round()
+    again = market.offer({"alpha": make_offer((2, 30.0)), "beta": make_offer((2, 40.0))})
+    assert {name: it.budget for name, it in again.items()} == {"alpha": 17.9}
+    assert mechanism.budgets == [17_900_000, 17_900_000]
+    report = market.close_round({"alpha": make_offer()})
+    assert [it.spent for it in report.services] == [2_100_000, 4_200_000]
 
 
 MECHANISMS: dict[str, Callable[[], Mechanism]] = {

@@ -88,6 +88,18 @@ def test_an_offer_that_is_not_covered_when_its_turn_comes_is_found(tmp_path: Pat
     assert any("offers 1000.000000, which it does not have" in text for text in verify(forged).problems)
 
 
+def test_an_offer_of_money_that_earlier_clients_have_taken_is_found(tmp_path: Path) -> None:
+    """A budget buys about five clients, so that half of it is gone when the last but one is lost."""
+    forged = played(in_turn(), tmp_path)
+    served = [row["round"] for row in table(forged.path, "offers") if row["service"] == "digits" and row["paid"]]
+    budget = table(forged.path, "rounds")[0]["budget"]
+    late = [row for row in table(forged.path, "offers") if row["service"] == "digits" and row["round"] == served[-1]][
+        -1
+    ]
+    change(forged.path, "offers", {"payment": budget}, lambda row: row == late)
+    assert any(f"offers {budget}, which it does not have" in text for text in verify(forged).problems)
+
+
 def test_the_best_set_of_a_round_is_not_claimed(run: RunDirectory) -> None:
     said = " ".join(Explanation(Logs.read_whole(run), 2, "digits").sentences())
     assert "this run is cleared by pay-as-offered, client after client" in said
