@@ -1,10 +1,12 @@
 """``make mutants``: what is mutated, which tests are run for it, and how a mutant is judged."""
 
+import ast
 from pathlib import Path
 from textwrap import dedent
 
 import pytest
 
+from mutants.chosen import CHOSEN
 from mutants.places import excluded, modules, nearest
 from mutants.trial import Outcome, Record, attempt, copy_of, outcome
 
@@ -39,6 +41,9 @@ def test_what_decides_a_run_is_mutated_but_not_its_calibration() -> None:
     found = {path.relative_to(ROOT).as_posix() for path in modules(ROOT)}
     assert {
         "des/market.py",
+        "des/costs/energy.py",
+        "des/responses/moral_hazard.py",
+        "fl/training/aggregators/krum.py",
         "fl/surrogate/learning_curves.py",
         "learning/mahdrl/planner.py",
         "learning/mahdrl/paper.py",
@@ -49,6 +54,17 @@ def test_what_decides_a_run_is_mutated_but_not_its_calibration() -> None:
         "flmarket/analysis/verification/offer_rules.py",
     } < found
     assert not {path for path in found if "calibrate" in path or path.startswith("tui")}
+
+
+def test_some_modules_alone_may_be_mutated() -> None:
+    found = [path.relative_to(ROOT).as_posix() for path in modules(ROOT, ["des/mech*.py", "tui/app.py", "des/cost.py"])]
+    assert found == ["des/cost.py", "des/mechanism.py"]
+
+
+def test_the_mutants_that_are_chosen_are_of_the_code_and_the_tests_of_today() -> None:
+    for mutant in CHOSEN:
+        ast.parse(mutant.source(ROOT))
+        assert all((ROOT / test).is_file() for test in mutant.tests)
 
 
 def test_annotations_and_messages_are_left_out() -> None:

@@ -250,6 +250,24 @@ def test_a_mechanism_that_keeps_budgets_must_keep_them_when_it_settles_too(make_
         market.close_round({"alpha": make_offer((0, 12.0), (1, 12.0))})
 
 
+def test_what_is_said_for_work_that_was_not_delivered_takes_nothing_of_the_budget(make_market, make_offer) -> None:
+    """Of 12 + 12, with a budget of 20, only the 12 of client 1 are due, who is in time."""
+
+    class Keeps(ExPost):
+        keeps_budgets = True
+
+        def clear(self, book):
+            return Clearing(super().clear(book).core, book.bids)
+
+    slow = Group(count=1, data_sizes=(100,), emds=(0.4,), cost=Linear(per_sample=0.025, per_emd=1.0))
+    clients = PopulationSpec(cores=1, groups=(slow, replace(slow, speeds=(4.0,))))
+    mechanism = Keeps(lambda book, its: book.payments[its.offers])
+    market = make_market(["alpha"], clients, mechanism=mechanism, timeline=LATE)
+    market.open_round()
+    report = market.close_round({"alpha": make_offer((0, 12.0), (1, 12.0))})
+    assert [row.paid for row in report.offers] == [None, 12_000_000]
+
+
 def test_only_a_mechanism_that_says_so_pays_less_than_the_bid(make_market, make_offer) -> None:
     market, _ = play(make_market, make_offer, Cheap(lambda book, its: book.bids[its.offers] // 3))
     assert market.ledger.income == [700_000] * 3

@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from queue import SimpleQueue
 
+from mutants.chosen import CHOSEN, Chosen
 from mutants.places import nearest
 from mutants.sample import Mutant, sample
 from mutants.trial import Outcome, Record, attempt, copy_of, outcome
@@ -24,10 +25,17 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=2, help="how many at a time")
     parser.add_argument("--timeout", type=float, default=120.0, help="seconds for the tests of a mutant")
     parser.add_argument("--record", type=Path, default=ROOT / ".mutants" / "found.jsonl", help="mutants found so far")
+    parser.add_argument("--only", nargs="*", default=(), help="patterns of modules, such as des/costs/*.py")
+    parser.add_argument("--chosen", action="store_true", help="try those that are chosen by hand instead")
     parser.add_argument("--trust", action="store_true", help="do not run the tests without a mutant first")
     given = parser.parse_args()
+    if given.chosen:
+        with copy_of(ROOT) as copy:
+            left = [it for it in CHOSEN if _survives(it, copy, given.timeout)]
+        print(f"{len(CHOSEN)} mutants: {len(left)} survived", *left, sep="\n")
+        return 1 if left else 0
     record = Record(given.record)
-    drawn = sample(ROOT, given.number, given.seed)
+    drawn = sample(ROOT, given.number, given.seed, given.only)
     open_ = [mutant for mutant in drawn if _key(mutant) not in record]
     with ExitStack() as stack:
         copies: SimpleQueue[Path] = SimpleQueue()
@@ -54,6 +62,11 @@ def main() -> int:
                     print(f"{came_out}: {mutant.name}\n{mutant.diff(ROOT)}", flush=True)
     print(f"{len(drawn)} mutants:", ", ".join(f"{outcomes[kind]} {kind}" for kind in Outcome))
     return 0
+
+
+def _survives(mutant: Chosen, copy: Path, seconds: float) -> bool:
+    tests = [Path(name) for name in mutant.tests]
+    return attempt(copy, Path(mutant.module), mutant.source(ROOT), seconds, tests) is Outcome.PASSED
 
 
 def _key(mutant: Mutant) -> tuple[str, str]:

@@ -2,12 +2,14 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 MODULES = (
     "des/*.py",
     "des/clients/*.py",
+    "des/costs/*.py",
+    "des/responses/*.py",
     "des/behaviour.py",
     "des/mechanism.py",
     "fl/**/*.py",
@@ -26,10 +28,11 @@ Span = tuple[tuple[int, int], tuple[int, int]]
 """From (line, column) to (line, column), the end not included; lines count from 1, columns from 0."""
 
 
-def modules(root: Path) -> list[Path]:
-    """Return the modules that are mutated, in a fixed order."""
+def modules(root: Path, only: Sequence[str] = ()) -> list[Path]:
+    """Return the modules that are mutated, in a fixed order: all, or of these those that fit a pattern."""
     left_out = {path for pattern in LEFT_OUT for path in root.glob(pattern)}
-    return sorted({path for pattern in MODULES for path in root.glob(pattern)} - left_out)
+    chosen = {path for pattern in MODULES for path in root.glob(pattern)} - left_out
+    return sorted(chosen & {path for pattern in only for path in root.glob(pattern)} if only else chosen)
 
 
 def excluded(source: str) -> list[Span]:

@@ -3,7 +3,7 @@
 import ast
 import difflib
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby, permutations, product
 from pathlib import Path
@@ -89,12 +89,12 @@ def mutants_of(root: Path, module: Path) -> Iterator[Mutant]:
                 yield Mutant(module, *start, name, occurrence)
 
 
-def sample(root: Path, number: int, seed: int) -> list[Mutant]:
+def sample(root: Path, number: int, seed: int, only: Sequence[str] = ()) -> list[Mutant]:
     """Return ``number`` mutants at different tokens, in random order; all tokens are equally likely.
 
-    A larger number begins with the same ones.
+    A larger number begins with the same ones. ``only`` as in ``modules``.
     """
-    everything = sorted(mutant for path in modules(root) for mutant in mutants_of(root, path.relative_to(root)))
+    everything = sorted(mutant for path in modules(root, only) for mutant in mutants_of(root, path.relative_to(root)))
     tokens = [list(group) for _, group in groupby(everything, key=lambda m: (m.module, m.line, m.column))]
     draw = random.Random(seed)  # noqa: S311
     draw.shuffle(tokens)

@@ -66,13 +66,13 @@ def outcome(copy: Path, tests: Iterable[Path], seconds: float) -> Outcome:
             return Outcome.LATE
 
 
-def attempt(copy: Path, module: Path, mutated: str, seconds: float) -> Outcome:
-    """Run the nearest tests with a mutated module."""
+def attempt(copy: Path, module: Path, mutated: str, seconds: float, tests: Iterable[Path] = ()) -> Outcome:
+    """Run tests, or the nearest ones, with a mutated module."""
     path = copy / module
     original = path.read_bytes()
     path.write_text(mutated, encoding="utf-8")
     try:
-        return outcome(copy, nearest(copy, module), seconds)
+        return outcome(copy, tests or nearest(copy, module), seconds)
     finally:
         path.write_bytes(original)
 

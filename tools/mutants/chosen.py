@@ -1,0 +1,82 @@
+"""Mutants that are chosen, not drawn: a rule of each thing that plug-ins can change is broken, and a test must see it.
+
+The rules are those of mechanisms that settle, count deliveries or pool budgets; groups of clients; costs; aggregators;
+and measures.
+"""
+
+from pathlib import Path
+from typing import NamedTuple
+
+
+class Chosen(NamedTuple):
+    """A piece of a module, which occurs once in it, what it becomes, and the files of tests that must find that."""
+
+    module: str
+    right: str
+    wrong: str
+    tests: tuple[str, ...]
+
+    def source(self, root: Path) -> str:
+        """Return the mutated module.
+
+        Raises:
+            ValueError: the module does not have the piece, or has it more than once.
+        """
+        text = (root / self.module).read_text(encoding="utf-8")
+        if text.count(self.right) != 1:
+            raise ValueError(f"{self.module} has {self.right!r} {text.count(self.right)} times, not once")
+        return text.replace(self.right, self.wrong)
+
+
+_MECHANISM, _CLEARING, _LEDGER, _MARKET = "des/mechanism.py", "des/clearing.py", "des/ledger.py", "des/market.py"
+_COSTS, _MEASURES = "des/cost.py", "flmarket/analysis/results/measures.py"
+_SETTLED, _POOLED = ("tests/des/test_settlement.py",), ("tests/des/test_platform_budget.py",)
+_LOGS, _SHOWN = ("tests/scenarios/test_settlement.py",), ("tests/flmarket/analysis/results/test_measures.py",)
+_MIXED, _MIXTURE, _COST = ("tests/des/clients/test_mixture.py",), "des/clients/mixture.py", ("tests/des/test_cost.py",)
+_AGGREGATED, _RULES = ("tests/fl/training/test_aggregation.py",), "fl/training/aggregators"
+
+CHOSEN = (
+    # prices after delivery
+    Chosen(_MECHANISM, "prices = np.where(deliveries.delivered, whole, 0)", "prices = whole", _SETTLED),
+    Chosen(_MECHANISM, "((prices < least) | (prices > most))", "(prices > most)", _SETTLED),
+    Chosen(_MECHANISM, "((prices < least) | (prices > most))", "(prices < least)", _SETTLED),
+    Chosen(_MECHANISM, "least = np.zeros_like(prices) if mechanism.below_bid else bids", "least = bids", _SETTLED),
+    Chosen(_MECHANISM, "if prices.sum() > (budget := int(whole)):", "if (budget := int(whole)) < 0:", _SETTLED),
+    Chosen(_MECHANISM, "if mechanism.settles_together else book", "if False else book", _SETTLED),
+    Chosen(_MARKET, "if not self.mechanism.settles_together:", "if True:", _SETTLED),
+    Chosen("flmarket/analysis/verification/time_rules.py", "np.where(late, values,", "np.where(~late, values,", _LOGS),
+    # what a mechanism sees
+    Chosen(_MECHANISM, "record[(0, *places)] += 1", "record[(0, *places)] += its.delivered", _SETTLED),
+    Chosen(_MECHANISM, "record[(1, *places)] += its.delivered", "record[(1, *places)] += 1", _SETTLED),
+    Chosen(_CLEARING, 'None if record is None else read_only(np.array(record, dtype=np.int64))', "None", _SETTLED),
+    Chosen(_CLEARING, "[inf if it is None else it for it in left]", "[inf for it in left]", _SETTLED),
+    Chosen(_MARKET, "tuple([self.ledger.left(name) for name in self._names])", "(None,) * len(self._names)", _SETTLED),
+    # one budget for all services
+    Chosen(_MECHANISM, "if sum(spent) > (whole := int(book.budgets.sum())):", "if (whole := 0):", _POOLED),
+    Chosen(_MECHANISM, "clearing.price[deliveries.offers].sum() if", "book.budgets.sum() if", _POOLED),
+    Chosen(_CLEARING, "if m in current.offers else 0", "if m >= 0 else 0", _POOLED),
+    Chosen(_LEDGER, "min(need - account.held, other.held - kept)", "min(need - account.held, other.held)", _POOLED),
+    Chosen(_LEDGER, "other.granted - amount", "other.granted", _POOLED),
+    Chosen("flmarket/analysis/verification/row_rules.py", "pooled & over[order]", "pooled & ~pooled", _LOGS),
+    # groups of clients
+    Chosen(_MIXTURE, "read_only(costs[:, part.clients])", "read_only(costs[:, : len(part.clients)])", _MIXED),
+    Chosen(_MIXTURE, "mine = np.isin(of_all.clients, self.clients)", "mine = of_all.clients >= 0", _MIXED),
+    Chosen(_MIXTURE, "np.max([high for _, high in ends], axis=0)", "ends[0][1]", _MIXED),
+    # costs
+    Chosen("des/costs/energy.py", "work.speed * work.speed", "work.speed", _COST),
+    Chosen("des/costs/quality.py", "exp(-work.emd)", "exp(work.emd)", _COST),
+    Chosen(_COSTS, "low + (high - low) * draws", "low + high * draws", _COST),
+    Chosen(_COSTS, "services if self.per_service else 1", "services", _COST),
+    Chosen(_COSTS, "amounts.min() < 0", "amounts.max() < 0", _COST),
+    # aggregators
+    Chosen(f"{_RULES}/krum.py", "clients - attackers - 3", "clients - attackers - 2", _AGGREGATED),
+    Chosen(f"{_RULES}/trimmed_mean.py", "models[cut : len(models) - cut]", "models[cut:]", _AGGREGATED),
+    Chosen(f"{_RULES}/median.py", "(clients - 1) // 2 :", "clients // 2 :", _AGGREGATED),
+    Chosen(f"{_RULES}/norm_clip.py", "min(1.0, self._norm / length)", "self._norm / length", _AGGREGATED),
+    # measures
+    Chosen(_MEASURES, '(run["spent"] > run["budget"])', '(run["spent"] >= run["budget"])', _SHOWN),
+    Chosen(_MEASURES, 'run.earnings["profit"] < 0', 'run.earnings["profit"] <= 0', _SHOWN),
+    Chosen(_MEASURES, 'run["reward"].sum(axis=0) - costs', 'run["reward"].sum(axis=0) + costs', _SHOWN),
+    Chosen(_MEASURES, "float(_final(run).min())", "float(_final(run).max())", _SHOWN),
+    Chosen(_MEASURES, 'run.offers[["core", "paid"]]', 'run.offers[["core", "core"]]', _SHOWN),
+)  # fmt: skip
