@@ -19,6 +19,7 @@ RESULTS = ROOT / "research/results"
             (page, [f"{name}.py", "--out", f"research/results/{name.replace('_', '-')}.csv", "--print"])
             for page, name in (
                 ("any-market", "any_market"),
+                ("dishonest", "dishonest"),
                 ("field", "field"),
                 ("needs-rl", "needs_rl"),
                 ("needs-rl", "foresight"),
