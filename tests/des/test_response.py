@@ -1,5 +1,6 @@
 """Responses: best responses worked out by hand, menus, what is paid and trained, and what may not be answered."""
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
@@ -7,13 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from des.mechanism import Menu
+from des.mechanism import Book, Clearing, ClearingError, Menu, clearing_of, menu_of
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
 from des.response import Awards, BestResponse, Response, ResponseError, Terms
 from des.responses.moral_hazard import MoralHazard
 from des.responses.quadratic import Quadratic
 from fl.arrays import FloatArray
 from fl.training.jobs import HONEST, TrainingJob
+from support.books import book_of
 
 
 def awards(price: list[float], cost: list[float], menu: Menu | None = None) -> Awards:
@@ -58,6 +61,31 @@ def test_off_a_menu_each_client_takes_what_leaves_it_the_most_or_nothing() -> No
     answers = Terms(Quadratic()).answers(awards([2, 2, 2], [0.4, 1.0, 4.4], menu), to_micro(np.full(3, 2.0)))
     assert answers.promised.tolist() == [MICRO, 500_000, 0]
     assert answers.payment.tolist() == [1_500_000, 1_000_000, 0]
+
+
+@pytest.mark.parametrize(
+    ("quantity", "payment", "right"),
+    [
+        ([0.5, 1.0], [1, 3_000_000], True),
+        ([0.5, 1.000001], [1, 1], False),  # more than all of the work
+        ([0.0, 1.0], [1, 1], False),
+        ([0.5, 0.5], [1, 1], False),
+        ([], [], False),
+        ([1.0], [1, 1], False),
+        ([1.0], [0.5], False),
+        ([1.0], [-1], False),
+        ([1.0], [3_000_001], False),  # more than the price that was cleared
+    ],
+)
+def test_what_a_menu_may_be(quantity: list[float], payment: list[float], right: bool) -> None:
+    class Posting(PayAsOffered):
+        def menu(self, book: Book, clearing: Clearing) -> Menu:
+            return Menu(np.array(quantity), np.array(payment))
+
+    book = book_of((0, 0, 3.0))
+    clearing = clearing_of(PayAsOffered(), book, 1)
+    with nullcontext() if right else pytest.raises(ClearingError, match=r"Posting.menu\(\)"):
+        assert menu_of(Posting(), book, clearing, 1) is not None
 
 
 def test_clients_shirk_where_it_saves_more_than_it_risks() -> None:
