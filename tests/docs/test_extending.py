@@ -89,6 +89,11 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
         "half_way.py",
         "on_delivery.py",
         "image_price.py",
+        "best_gain.py",
+        "linear_bidder.py",
+        "reputation.py",
+        "one_budget.py",
+        "on_record.py",
     }
     assert set(BY_FILE[0]) == plugins_of_ones_own | {"bars.toml"}
     printed = "".join(map(run, BY_FILE[1]))
