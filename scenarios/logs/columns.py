@@ -171,8 +171,8 @@ RESPONSES = Table(
         Column("round", INTEGER, "the round, from 1", "responses"),
         Column("service", WORD, "service that was awarded the client's work", "responses"),
         Column("client", INTEGER, "index of the client, from 0", "responses"),
-        Column("promised", QUANTITY, "the part of the work that the client promises, 0 if it declines", "responses"),
-        Column("done", QUANTITY, "the part that it does", "responses"),
+        Column("promised", QUANTITY, "the part of the work that the client promises, 0 if it declines", "cores"),
+        Column("done", QUANTITY, "the part that it does", "cores"),
     ),
     attrgetter("responses"),
 )

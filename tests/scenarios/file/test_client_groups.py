@@ -95,7 +95,7 @@ def test_groups_go_by_name_in_set_and_sweeps(grouped: str) -> None:
             "behaviour",
             "servers.behaviour.kind: unknown behaviour 'ma",
         ),
-        ("speed = [4]", "cores = 3", "cores", "servers.cores: unknown key"),
+        ("speed = [4]", "core = 3", "core", "servers.core: unknown key"),
     ],
 )
 def test_problems_name_the_group_and_the_line(grouped: str, before: str, after: str, line: str, problem: str) -> None:

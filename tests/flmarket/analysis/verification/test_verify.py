@@ -57,6 +57,13 @@ def interested(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> P
     return played(scenario, tmp_path_factory.mktemp("interested")).path
 
 
+@pytest.fixture(scope="module")
+def answering(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of clients that respond, which has responses.csv."""
+    overrides = ["rounds=3", "clients.response={kind='moral-hazard', options={least=0.5, detection=0.4}}"]
+    return played(parse(two_services, overrides=overrides), tmp_path_factory.mktemp("answering")).path
+
+
 @pytest.fixture
 def run(good: Path, tmp_path: Path) -> Path:
     """A copy to tamper with."""
@@ -215,11 +222,11 @@ CHECKED += [("events", kind.value, column) for kind, column in AMOUNTS.items() i
     ("table", "name", "column"), CHECKED, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_each_column_is_checked_by_the_rule_that_it_names(
-    table: str, name: str, column: Column, run: Path, interested: Path, tmp_path: Path
+    table: str, name: str, column: Column, run: Path, interested: Path, answering: Path, tmp_path: Path
 ) -> None:
     """Where a column says that only a new run can tell, no rule sees the change."""
-    if table == "clients":
-        run = Path(shutil.copytree(interested, tmp_path / "interested"))
+    if (special := {"clients": interested, "responses": answering}.get(table)) is not None:
+        run = Path(shutil.copytree(special, tmp_path / "special"))
 
     def suits(row: dict[str, str]) -> bool:
         if column.rule == RERUN and table == "offers":
