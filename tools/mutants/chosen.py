@@ -52,7 +52,7 @@ CHOSEN = (
     Chosen(_CLEARING, "[inf if it is None else it for it in left]", "[inf for it in left]", _SETTLED),
     Chosen(_MARKET, "tuple([self.ledger.left(name) for name in self._names])", "(None,) * len(self._names)", _SETTLED),
     # one budget for all services
-    Chosen(_MECHANISM, "if sum(spent) > (whole := int(book.budgets.sum())):", "if (whole := 0):", _POOLED),
+    Chosen(_MECHANISM, "sum(spent) > (whole := sum(book.budgets.tolist()))", "(whole := 0)", _POOLED),
     Chosen(_MECHANISM, "clearing.price[deliveries.offers].sum() if", "book.budgets.sum() if", _POOLED),
     Chosen(_CLEARING, "if m in current.offers else 0", "if m >= 0 else 0", _POOLED),
     Chosen(_LEDGER, "min(need - account.held, other.held - kept)", "min(need - account.held, other.held)", _POOLED),
