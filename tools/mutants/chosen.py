@@ -34,6 +34,7 @@ _SETTLED, _POOLED = ("tests/des/test_settlement.py",), ("tests/des/test_platform
 _LOGS, _SHOWN = ("tests/scenarios/test_settlement.py",), ("tests/flmarket/analysis/results/test_measures.py",)
 _MIXED, _MIXTURE, _COST = ("tests/des/clients/test_mixture.py",), "des/clients/mixture.py", ("tests/des/test_cost.py",)
 _AGGREGATED, _RULES = ("tests/fl/training/test_aggregation.py",), "fl/training/aggregators"
+_HIRED, _CONTRACTS, _TURNS = "des/contracts.py", ("tests/des/test_contracts.py",), ("tests/des/test_turns.py",)
 
 CHOSEN = (
     # prices after delivery
@@ -73,6 +74,14 @@ CHOSEN = (
     Chosen(f"{_RULES}/trimmed_mean.py", "models[cut : len(models) - cut]", "models[cut:]", _AGGREGATED),
     Chosen(f"{_RULES}/median.py", "(clients - 1) // 2 :", "clients // 2 :", _AGGREGATED),
     Chosen(f"{_RULES}/norm_clip.py", "min(1.0, self._norm / length)", "self._norm / length", _AGGREGATED),
+    # contracts over rounds, and clients one after another
+    Chosen(_HIRED, "it.price * (it.last - number) * self._fee // MICRO", "it.price * self._fee // MICRO", _CONTRACTS),
+    Chosen(_HIRED, "it.service == service and it.last > number", "it.last > number", _CONTRACTS),
+    Chosen("des/participation.py", "owed + left // length", "left // length", _CONTRACTS),
+    Chosen(_CLEARING, "spec.budget - due.get(m, 0) if", "spec.budget if", _CONTRACTS),
+    Chosen(_LEDGER, "- self.accounts[service].paid - owed if", "- self.accounts[service].paid if", _CONTRACTS),
+    Chosen(_CLEARING, "current.due.get(m, 0) - int(spent[m])", "current.due.get(m, 0) - 0", _TURNS),
+    Chosen("des/allocation.py", "if it not in gone", "if it >= 0", _TURNS),
     # measures
     Chosen(_MEASURES, '(run["spent"] > run["budget"])', '(run["spent"] >= run["budget"])', _SHOWN),
     Chosen(_MEASURES, 'run.earnings["profit"] < 0', 'run.earnings["profit"] <= 0', _SHOWN),
