@@ -22,10 +22,20 @@ class Updates:
     Attributes:
         weights: [n] the data sizes that the clients report, images; each at least 1.
         old: [P] the global model that they began with.
+        noise: [n] the standard deviation of the noise that each has added to every parameter for its privacy.
     """
 
-    def __init__(self, models: Iterable[Float32Array], weights: Sequence[int], old: Float32Array) -> None:
+    def __init__(
+        self,
+        models: Iterable[Float32Array],
+        weights: Sequence[int],
+        old: Float32Array,
+        noise: Sequence[float] | None = None,
+    ) -> None:
         self._coming, self._begun = iter(models), False
+        self.noise: FloatArray = read_only(
+            np.zeros(len(weights)) if noise is None else np.array(noise, dtype=np.float64)
+        )
         self.weights: IntArray = read_only(np.array(weights, dtype=np.int64))
         self.old = read_only(old)
 

@@ -192,7 +192,8 @@ class RealFederation(Federation):
             service_jobs = by_service[service]
             learner = self._learners[service]
             weights = [job.weight for job in service_jobs]
-            updates = Updates(models(service_jobs, trained), weights, learner.parameters)
+            noise = [job.conduct.noise if job.conduct else 0.0 for job in service_jobs]
+            updates = Updates(models(service_jobs, trained), weights, learner.parameters, noise)
             where = f"service {service!r}, round {round_}"
             new = aggregate(learner.task.aggregator, updates, where)
             if not np.isfinite(new).all():

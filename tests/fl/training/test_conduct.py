@@ -6,7 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fl.arithmetic.draws import draw_key
+from fl.arrays import FloatArray
 from fl.data.registry import load
+from fl.training.aggregator import Aggregator, Updates
 from fl.training.conduct import sent_model, used_labels
 from fl.training.federation import RealFederation
 from fl.training.jobs import Conduct, TrainingJob
@@ -121,6 +123,25 @@ def test_free_riders_alone_learn_nothing_and_flipped_labels_the_wrong_thing() ->
     assert honest > 0.3 > 0.1 > flipped  # ten digits: a tenth by chance
     begun = RealFederation([Task("alpha", load("digits"), REGIME)], 0, workers=0)
     assert model(*[Conduct(update="old")] * 2).tobytes() == begun.state()["alpha/model"].tobytes()
+
+
+class Noting(Aggregator):
+    """Takes the first model, and notes what noise was said to be in each."""
+
+    noise: list[float]
+
+    def aggregate(self, updates: Updates) -> FloatArray:
+        self.noise = updates.noise.tolist()
+        return updates.models[0].astype(np.float64)
+
+
+def test_an_aggregator_sees_how_much_noise_is_in_each_update() -> None:
+    rule = Noting()
+    task = Task("alpha", load("digits"), REGIME, aggregator=rule)
+    federation = RealFederation([task], 0, workers=0)
+    conducts = (None, Conduct(clip=1, noise=0.25))
+    federation.train_round(1, [TrainingJob("alpha", c, 40, 0.4, conduct=it) for c, it in enumerate(conducts)])
+    assert rule.noise == [0.0, 0.25]
 
 
 @pytest.mark.filterwarnings("ignore:The given NumPy array is not writable")
