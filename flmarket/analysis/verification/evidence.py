@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -17,12 +17,12 @@ from des.allocation import tie_order_of
 from des.behaviour import Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
-from des.contracts import Contract, Contracts, total_of
+from des.contracts import Contract, Contracts
 from des.cost import COSTS, CostError
 from des.costs.linear import Linear
 from des.log_records import Outcome
-from des.mechanism import DEFAULT, Mechanism, known
-from des.money import MICRO, Micro, MicroArray, to_micro
+from des.mechanism import Mechanism
+from des.money import MICRO, MicroArray
 from des.observation import Status
 from des.response import RESPONSES, Response
 from des.responses.moral_hazard import MoralHazard
@@ -37,11 +37,11 @@ from fl.surrogate.fitted import Fit, FitError
 from fl.training.jobs import Federation, TrainingJob
 from flmarket.analysis.log_frames import read_by_rounds, read_table
 from flmarket.analysis.verification.findings import Rows
+from flmarket.analysis.verification.round_conditions import Hired, RoundConditions, conditions
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf, backend_of, build_federation, cores_of, fits_of, population_spec, terms_of
+from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec, terms_of
 from scenarios.file.checks import played
 from scenarios.file.client_files import intervals_of, require_same_partitions, trace_of
-from scenarios.file.interventions import at, offline_at
 from scenarios.file.schema import Market, NamedPlugin, Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
@@ -135,89 +135,6 @@ class Memory:
     # the rules in force, and what clears rounds by them
     clearing: tuple[Market | None, Mechanism | None] = None, None
     contracts: Sequence[Sequence[int]] = ()  # those in force
-
-
-class RoundConditions(NamedTuple):
-    """The conditions of a round."""
-
-    scenario: Scenario  # after the interventions up to the round
-    budgets: Mapping[str, Micro]  # what each service may pay in the round
-    free: Mapping[str, Micro]  # and what of that contracts leave for new offers
-    contracts: Sequence[Contract]  # those that are served in the round
-    closed: frozenset[int]  # clients under a contract
-    owed: Mapping[int, Micro]  # what they, and others in force, come to from the round on, by the place of the service
-    offline: frozenset[int]  # the clients that cannot be selected
-
-    @property
-    def cores(self) -> int:
-        """K."""
-        return self.scenario.clients.cores
-
-    @property
-    def cores_of(self) -> IntArray | None:
-        """[C] how many services each client can serve at once; None if all can serve K."""
-        return cores_of(self.scenario.clients)
-
-    @property
-    def capacity(self) -> int | IntArray:
-        """K, or what each client has where some have less."""
-        own = self.cores_of
-        return self.cores if own is None else own
-
-    @property
-    def paper(self) -> bool:
-        """Whether the round is cleared by the paper's mechanism."""
-        return self.scenario.market.mechanism == DEFAULT
-
-    def may(self, what: str, *, unknown: bool = True) -> bool:
-        """Return what its mechanism says of itself, such as ``below_bid``; ``unknown`` where it is not here."""
-        return bool(getattr(known(self.scenario.market.mechanism), what, unknown))
-
-
-def conditions(
-    scenario: Scenario,  # what was played
-    number: int,  # the round
-    spent: Mapping[str, Micro],  # what each service spent in earlier rounds
-    contracts: Contracts,  # those in force
-    # when clients are there; None if they always are, or if it is not known any more
-    intervals: Sequence[Presence] | None = None,
-) -> RoundConditions:
-    then = at(scenario, number)
-    offline = offline_at(scenario, number)
-    if intervals is not None:
-        there = {client for client, first, last in intervals if first <= number <= last}
-        offline |= {*range(scenario.clients.count)} - there
-    budgets = {service.name: to_micro(service.budget) for service in then.services}
-    served, owed, free = contracts.due(offline), contracts.outstanding(number), {}
-    due = total_of((it.service, it.price) for it in served)
-    for m, service in enumerate(scenario.services):
-        name, cost = service.name, due.get(m, 0)
-        if service.arrival > number:
-            budgets[name] = 0
-        elif service.total_budget is not None:
-            left = to_micro(service.total_budget) - spent[name] - owed.get(m, 0)
-            budgets[name] = min(budgets[name], cost + left // contracts.length(number))
-        budgets[name] = max(budgets[name], cost)
-        free[name] = budgets[name] - cost
-    closed = frozenset(client for _, client, *_ in contracts.state())
-    return RoundConditions(then, budgets, free, served, closed, owed, frozenset(offline))
-
-
-@dataclass(frozen=True)
-class Hired:
-    """What contracts come to in a block of rounds."""
-
-    price: FloatArray  # [offers] of each row that is a contract's; NaN for others
-    core: FloatArray  # [offers] and its core
-    taken: BoolArray  # [offers] whether another contract should have kept the client from the offer
-    missing: list[tuple[int, Contract]] = field(default_factory=list)  # rounds and contracts that have no row
-    # the place among the block's lines of rounds.csv, the client and the fee, of each contract that is cancelled
-    fees: list[tuple[int, int, Micro]] = field(default_factory=list)
-
-    @property
-    def rows(self) -> BoolArray:
-        """Whether each offer is a contract's, and not made in its round."""
-        return ~np.isnan(self.price)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,99 @@
+"""The rounds of a run as ``flmarket verify`` has them: what each is played under, and what contracts come to in it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from des.contracts import Contract, Contracts, total_of
+from des.mechanism import DEFAULT, known
+from des.money import Micro, to_micro
+from des.schedule import Presence
+from fl.arrays import BoolArray, FloatArray, IntArray
+from scenarios.build import cores_of
+from scenarios.file.interventions import at, offline_at
+from scenarios.file.schema import Scenario
+
+
+class RoundConditions(NamedTuple):
+    """The conditions of a round."""
+
+    scenario: Scenario  # after the interventions up to the round
+    budgets: Mapping[str, Micro]  # what each service may pay in the round
+    free: Mapping[str, Micro]  # and what of that contracts leave for new offers
+    contracts: Sequence[Contract]  # those that are served in the round
+    closed: frozenset[int]  # clients under a contract
+    owed: Mapping[int, Micro]  # what they, and others in force, come to from the round on, by the place of the service
+    offline: frozenset[int]  # the clients that cannot be selected
+
+    @property
+    def cores(self) -> int:
+        """K."""
+        return self.scenario.clients.cores
+
+    @property
+    def cores_of(self) -> IntArray | None:
+        """[C] how many services each client can serve at once; None if all can serve K."""
+        return cores_of(self.scenario.clients)
+
+    @property
+    def capacity(self) -> int | IntArray:
+        """K, or what each client has where some have less."""
+        own = self.cores_of
+        return self.cores if own is None else own
+
+    @property
+    def paper(self) -> bool:
+        """Whether the round is cleared by the paper's mechanism."""
+        return self.scenario.market.mechanism == DEFAULT
+
+    def may(self, what: str, *, unknown: bool = True) -> bool:
+        """Return what its mechanism says of itself, such as ``below_bid``; ``unknown`` where it is not here."""
+        return bool(getattr(known(self.scenario.market.mechanism), what, unknown))
+
+
+def conditions(
+    scenario: Scenario,  # what was played
+    number: int,  # the round
+    spent: Mapping[str, Micro],  # what each service spent in earlier rounds
+    contracts: Contracts,  # those in force
+    # when clients are there; None if they always are, or if it is not known any more
+    intervals: Sequence[Presence] | None = None,
+) -> RoundConditions:
+    then = at(scenario, number)
+    offline = offline_at(scenario, number)
+    if intervals is not None:
+        there = {client for client, first, last in intervals if first <= number <= last}
+        offline |= {*range(scenario.clients.count)} - there
+    budgets = {service.name: to_micro(service.budget) for service in then.services}
+    served, owed, free = contracts.due(offline), contracts.outstanding(number), {}
+    due = total_of((it.service, it.price) for it in served)
+    for m, service in enumerate(scenario.services):
+        name, cost = service.name, due.get(m, 0)
+        if service.arrival > number:
+            budgets[name] = 0
+        elif service.total_budget is not None:
+            left = to_micro(service.total_budget) - spent[name] - owed.get(m, 0)
+            budgets[name] = min(budgets[name], cost + left // contracts.length(number))
+        budgets[name] = max(budgets[name], cost)
+        free[name] = budgets[name] - cost
+    closed = frozenset(client for _, client, *_ in contracts.state())
+    return RoundConditions(then, budgets, free, served, closed, owed, frozenset(offline))
+
+
+@dataclass(frozen=True)
+class Hired:
+    """What contracts come to in a block of rounds."""
+
+    price: FloatArray  # [offers] of each row that is a contract's; NaN for others
+    core: FloatArray  # [offers] and its core
+    taken: BoolArray  # [offers] whether another contract should have kept the client from the offer
+    missing: list[tuple[int, Contract]] = field(default_factory=list)  # rounds and contracts that have no row
+    # the place among the block's lines of rounds.csv, the client and the fee, of each contract that is cancelled
+    fees: list[tuple[int, int, Micro]] = field(default_factory=list)
+
+    @property
+    def rows(self) -> BoolArray:
+        """Whether each offer is a contract's, and not made in its round."""
+        return ~np.isnan(self.price)
