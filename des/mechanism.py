@@ -15,7 +15,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from des.allocation import NO_CORE, allocate
-from des.money import MICRO, Micro, MicroArray, text, to_micro
+from des.money import MICRO, Micro, MicroArray, part_of, text, to_micro
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import method
@@ -433,7 +433,7 @@ def settlement_of(
     returned = mechanism.settle(book, clearing, deliveries)
     whole = _whole_numbers(returned, deliveries.offers.shape, "prices", refuse, "offer taken")
     prices = np.where(deliveries.delivered, whole, 0)
-    bids = book.bids[deliveries.offers] * to_micro(deliveries.promised) // MICRO
+    bids = part_of(book.bids[deliveries.offers], to_micro(deliveries.promised))
     least = np.zeros_like(prices) if mechanism.below_bid else bids
     most = book.payments[deliveries.offers]
     for at in np.flatnonzero(deliveries.delivered & ((prices < least) | (prices > most))).tolist():

@@ -23,6 +23,13 @@ def to_micro(amount: float | FloatArray) -> Micro | MicroArray:
     return round(float(amount) * MICRO)
 
 
+def part_of(amount: MicroArray, part: IntArray) -> MicroArray:
+    """Return parts of amounts, given in millionths, rounded down; their plain products may be above 64 bits."""
+    whole, rest = np.divmod(amount, MICRO)
+    share: MicroArray = whole * part + rest * part // MICRO
+    return share
+
+
 def text(amount: Micro) -> str:
     """Write an amount with exactly six decimals: ``text(4_600_000) == "4.600000"``."""
     sign = "-" if amount < 0 else ""

@@ -14,7 +14,7 @@ from typing import ClassVar, Literal, NamedTuple, TypeVar
 import numpy as np
 
 from des.mechanism import Menu
-from des.money import MICRO, MicroArray, to_micro
+from des.money import MICRO, MicroArray, part_of, to_micro
 from fl.arrays import FloatArray, IntArray
 from fl.training.jobs import HONEST, TrainingJob
 from flmarket.core.errors import RunError
@@ -159,7 +159,7 @@ class Terms:
         shape = awards.price.shape
         given = self._numbers("respond", self.response.respond(awards), shape)
         promised = self._quantities("respond", given)
-        payment = prices * promised // MICRO if awards.menu is None else self._off_menu(awards.menu, promised)
+        payment = part_of(prices, promised) if awards.menu is None else self._off_menu(awards.menu, promised)
         done = self._quantities("work", self._numbers("work", self.response.work(awards, promised / MICRO), shape))
         if ((done > promised) | ((done == 0) & (promised > 0))).any():
             raise self._refusal("work", "what is done must be above 0, and at most what was promised")

@@ -6,7 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from des.ledger import Ledger, LedgerError
-from des.money import text, to_micro
+from des.money import MICRO, part_of, text, to_micro
+
+
+@given(st.integers(0, 10**15), st.integers(0, MICRO))
+def test_a_part_of_an_amount_is_exact_where_their_product_is_not(amount: int, part: int) -> None:
+    assert part_of(np.array([amount]), np.array([part])).tolist() == [amount * part // MICRO]
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,11 @@ MARKETS = {
         *SMALL, "clients.response.kind=quadratic", "clients.behaviour.kind=misreport",
         "clients.behaviour.options.size=0.5",
     ],
+    "prices that 64 bits do not hold in millionths": [
+        *SMALL, "clients.response={kind='moral-hazard'}", "services.*.budget=1_000_000_000", "services.*.policy=greedy",
+        "clients.cost={kind='unit', unit={choices=[60_000.0]}}", "clients.data_size=[150]", "clients.emd=[0.2]",
+        "clients.behaviour={kind='markup', options={share=3.0}}",
+    ],
     "clients that leave": [*SMALL, "clients.response.kind=quadratic", "clients.departure_rate=0.4"],
     "label mixes": [
         *SMALL, "clients.response.kind=quadratic", "clients.emd=[]", "clients.label_mix.dirichlet=0.5",

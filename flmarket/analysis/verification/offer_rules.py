@@ -30,7 +30,7 @@ from des.mechanism import (
     record_of,
     settlements_of,
 )
-from des.money import MICRO, to_micro
+from des.money import MICRO, part_of, to_micro
 from des.money import text as money
 from des.response import Answers, ResponseError
 from fl.arithmetic.draws import draw_key
@@ -96,7 +96,7 @@ def payments(logs: Logs) -> Iterator[Finding]:
     yield from _contracts(logs)
     offers = logs.answered
     bid, payment, paid = offers["bid"], offers["payment"], offers["paid"]
-    asked, offered = (amount * offers["promised"] // MICRO for amount in (bid, payment))
+    asked, offered = (part_of(amount, offers["promised"]) for amount in (bid, payment))
     yield from offers.wrong(bid < 0, "the bid {bid} is negative (eq. 5)")
     yield from offers.wrong((payment < bid) & ~logs.hired.rows, "the payment {payment} is below the bid {bid} (eq. 5)")
     served = offers["outcome"] == Outcome.SERVED
