@@ -13,12 +13,24 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 
+from flmarket.analysis.results.report_tables import finding
 from flmarket.core.text import counted
 from learning.statistics.intervals import FEWEST
 from scenarios.logs.run_state import RunState
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
-from tui.state.compared_runs import PolicyRuns, caveats, common_rounds, compare, groups, intervened, name_of, original
+from tui.state.compared_runs import (
+    PolicyRuns,
+    ServiceRow,
+    caveats,
+    common_rounds,
+    compare,
+    groups,
+    intervened,
+    market_name,
+    name_of,
+    original,
+)
 from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, signed, tint
@@ -54,6 +66,9 @@ class CompareScreen(Screen[None], Zooming):
 in the plot is the target. Where there is room, a second plot shows the differences from the baseline. Accuracy is on
 test images, as in `flmarket report`, or on fitted curves where a scenario's backend trains nothing; where a scenario
 holds out validation images, services meet their targets by the accuracy on those.
+
+The first line says who is ahead on the service in the plot, by final accuracy in percentage points: of several, the
+best against the baseline.
 
 Δ is the difference from the baseline: at first the original if there are forks of it, else the first run ([b]b[/b]
 chooses the next one). All numbers are for the last round that every run has reached ([b]l[/b]: for each run's latest
@@ -142,15 +157,30 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
             session.seen(self)
         rounds = common_rounds(self.sessions) if self.aligned else [len(session.history) for session in self.sessions]
         shown, baseline = self.shown, self.baseline
-        self._status(rounds, shown, baseline)
+        rows = compare(self.sessions, rounds, shown, baseline)
+        self._status(rounds, shown, baseline, self._finding(rows, shown, baseline))
         if not self.services:
             return
         service = self.services[self.service]
         self.query_one(CompareCurves).show(self.sessions, rounds, service, self.metric, shown, baseline)
-        rows = compare(self.sessions, rounds, shown, baseline)
         self.query_one(CompareTable).show(rows, [group.name for group in shown])
 
-    def _status(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int) -> None:
+    def _finding(self, rows: Sequence[ServiceRow], shown: Sequence[PolicyRuns], baseline: int) -> str:
+        """Return who is ahead of the baseline on the service in the plot, or whom the baseline leaves behind."""
+        against = {
+            row.group: row.differences["final accuracy"]
+            for row in rows
+            if row.service == self.services[self.service] and row.differences
+        }
+        if not against:
+            return "No seed in common: no differences" if len(rows) > len(self.services) else ""
+        best = max(against, key=lambda place: against[place].interval.estimate)
+        names = [market_name(self.sessions[it.runs[0]], self.sessions) if self.means else it.name for it in shown]
+        runs = [self.sessions[run] for place in (best, baseline) for run in shown[place].runs]
+        so_far = "" if all(run.over for run in runs) else "So far, "
+        return f"{so_far}{finding(against[best], names[best], names[baseline])}"
+
+    def _status(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int, found: str) -> None:
         status = self.query_one("#compare-status", Static)
         runs = []
         for place, group in enumerate(shown):
@@ -166,7 +196,7 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         line = Text(no_wrap=True)
         for place, words in enumerate(form):
             line.append("".join(words), f"bold {series_color(place)}")
-        status.update(Text("\n").join([line, self._notes(shown)]), layout=False)
+        status.update(Text("\n").join([plain(f" {found}", "bold"), line, self._notes(shown)]), layout=False)
 
     def _notes(self, shown: Sequence[PolicyRuns]) -> Text:
         seeds = [{self.sessions[run].seed for run in group.runs} for group in shown]

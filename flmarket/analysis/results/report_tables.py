@@ -244,8 +244,7 @@ def sweep_sentences(
 
 
 def _beyond(row: Difference, where: str) -> str:
-    clearly = row.interval.excludes_zero or not row.interval.known
-    return f"{_amount(row)} points {where}" if clearly else f"({_signed(row)} points) not clearly {where}"
+    return f"{_amount(row)} points {where}" if _clear(row) else f"({_signed(row)} points) not clearly {where}"
 
 
 def effect_sentences(effects: Sequence[Difference]) -> Iterator[str]:
@@ -315,10 +314,25 @@ def _apart(row: Difference, baseline: str | None) -> str:
     return f"{least}{_amount(row)} rounds {when} {baseline}{counted}"
 
 
+def finding(row: Difference, name: str, baseline: str) -> str:
+    """Return who is ahead on a service, by a measure of which more is better, and by how much."""
+    if not row.interval.estimate:
+        return f"{name} and {baseline} are the same on {row.service}"
+    if not _clear(row):
+        return f"{name} and {baseline} are not clearly apart on {row.service}: {_signed(row)}"
+    first, second = (name, baseline) if row.interval.estimate > 0 else (baseline, name)
+    return f"{first} is ahead of {second} by {_amount(row)} on {row.service}"
+
+
+def _clear(row: Difference) -> bool:
+    """Whether a difference has a side: its interval is without 0, or there is none."""
+    return row.interval.excludes_zero or not row.interval.known
+
+
 def _higher(row: Difference) -> str:
     if not row.interval.estimate:
         return "the same"
-    if row.interval.known and not row.interval.excludes_zero:
+    if not _clear(row):
         return f"not clearly different ({_signed(row)} points)"
     return f"{_amount(row)} points {'higher' if row.interval.estimate > 0 else 'lower'}"
 

@@ -29,7 +29,7 @@ from tui.state.compared_runs import (
     original,
 )
 from tui.state.watched_run import Session
-from tui.widgets.comparison import CompareTable
+from tui.widgets.comparison import DELTA, CompareTable
 from tui.widgets.plot import DASH, Plot
 
 
@@ -266,6 +266,28 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
         assert table.count == 18
         await pilot.press("enter")
         assert isinstance(app.screen, MarketScreen)
+
+
+async def test_the_first_line_says_who_is_ahead_by_the_difference_in_the_table(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    async with showing(app, CompareScreen(sessions, app), (160, 48)) as (pilot, screen):
+        table = screen.query_one(CompareTable)
+        for service, row in (("alpha", 1), ("beta", 3), ("gamma", 5)):
+            first, *_ = status(screen).splitlines()
+            shown = str(table.cell(row, DELTA + "final accuracy"))
+            difference, interval = shown.split(" ", 1)
+            if difference == "+0.00":
+                assert first.strip() == f"d-first and as-configured are the same on {service}"
+            elif "[-" in interval and ", -" not in interval:
+                assert first.strip() == f"d-first and as-configured are not clearly apart on {service}: {shown}"
+            else:
+                ahead = difference[0] == "+"
+                names = ("d-first", "as-configured") if ahead else ("as-configured", "d-first")
+                assert first.strip().startswith(f"{names[0]} is ahead of {names[1]} by {difference[1:]} [")
+                assert first.strip().endswith(f"] on {service}")
+            await pilot.press("tab")
 
 
 async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, play_small: Play) -> None:

@@ -3,6 +3,8 @@
 import csv
 import html
 import io
+from dataclasses import replace
+from math import nan
 from pathlib import Path
 
 import pandas as pd
@@ -13,7 +15,7 @@ from flmarket.analysis.figures.report_figures import curves, figures
 from flmarket.analysis.results.measures import jain, report_measures
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
-from flmarket.analysis.results.report_tables import introduction, sentences, tables
+from flmarket.analysis.results.report_tables import finding, introduction, sentences, tables
 from flmarket.analysis.results.run_results import read, remarks
 from flmarket.core.errors import InputError
 from learning.statistics.intervals import holm
@@ -252,6 +254,17 @@ def test_what_comparisons_come_to_is_said_in_words_the_best_policy_first(tmp_pat
         "two reaches no target, nor does one; its AUC is 1.25 [0.94, 1.56] points higher.",
         "one reaches no target; its AUC is 25.62 [24.07, 27.18] %.",
     ]
+    [row, *_] = (row for row in report.differences if (row.measure.name, row.service) == ("final accuracy", "a"))
+    assert finding(row, "two", "one") == f"two is ahead of one by {row.text.lstrip('+')} on a"
+    interval = row.interval
+    lower = replace(row, interval=replace(interval, estimate=-5.0, low=-8.0, high=-2.0))
+    assert finding(lower, "two", "one") == "one is ahead of two by 5.00 [2.00, 8.00] on a"
+    unclear = replace(row, interval=replace(interval, estimate=5.0, low=-1.0, high=11.0))
+    assert finding(unclear, "two", "one") == "two and one are not clearly apart on a: +5.00 [-1.00, 11.00]"
+    single = replace(row, seeds=1, interval=replace(interval, estimate=5.0, low=nan, high=nan))
+    assert finding(single, "two", "one") == "two is ahead of one by 5.00 (n = 1: no interval) on a"
+    nothing = replace(single, interval=replace(single.interval, estimate=0.0))
+    assert finding(nothing, "two", "one") == "two and one are the same on a"
     assert list(sentences(make_report(report.runs, baseline="two"), setting))[1] == (
         "one reaches no target, nor does two; its AUC is 1.25 [0.94, 1.56] points lower."
     )
