@@ -32,6 +32,7 @@ MARKETS = {
         "clients.cost={kind='unit', unit={choices=[60_000.0]}}", "clients.data_size=[150]", "clients.emd=[0.2]",
         "clients.behaviour={kind='markup', options={share=3.0}}",
     ],
+    "services without money": [*SMALL, "clients.response.kind=quadratic", "services.*.budget=0"],
     "clients that leave": [*SMALL, "clients.response.kind=quadratic", "clients.departure_rate=0.4"],
     "label mixes": [
         *SMALL, "clients.response.kind=quadratic", "clients.emd=[]", "clients.label_mix.dirichlet=0.5",

@@ -278,7 +278,7 @@ def _other_answers(logs: Logs, awarded: Rows, answers: Answers) -> Iterator[Find
     """Yield what clients did not answer to awards, and costs that are not those of what they did."""
     for name, right in (("promised", answers.promised), ("done", answers.done)):
         yield from awarded.wrong(awarded[name] != right, f"the client's answer is not what responses.csv says ({name})")
-    if logs.clients is not None:
+    if logs.clients is not None and len(awarded):
         costs = logs.rows["clients"]["cost"][awarded["line"] - logs.rows["offers"]["line"][0]]
         yield from awarded.wrong(costs != answers.cost, "clients.csv does not have the cost of what the client does")
 
