@@ -92,7 +92,7 @@ class Market:
         self.states = [ServiceState.first(spec, *known) for spec, known in zip(self.services, untrained, strict=True)]
         totals = {spec.name: spec.total_budget for spec in services if spec.total_budget is not None}
         self.ledger = Ledger(self._names, population.count, totals)
-        self.sequential, self._turns = sequential, draw_key(seed, "turns")
+        self.sequential, self._turns_key = sequential, draw_key(seed, "turns")
         self.contracts = Contracts(terms or ContractTerms(), rounds)
         # Every service is there from the first round, with the same budget in each unless an intervention changes it.
         # So rounds under the same conditions need no new look at who takes part and with how much money.
@@ -300,6 +300,7 @@ class Market:
         active = tuple(m for m, state in enumerate(self.states) if state.active)
         world, journal = self._world(number), Journal(self._clock, number)
         asks = asks_of(self.mechanism, world.bid, world.data_size, number, world.serves)
+        contracts = self.contracts.due(self._conditions.offline)
         journal.record(Kind.REFRESH)
         self._current = Round(
             number,
@@ -314,13 +315,16 @@ class Market:
             tuple([self.ledger.left(name) for name in self._names]),
             journal,
             offering=active,
-            contracts=(contracts := self.contracts.due(self._conditions.offline)),
+            contracts=contracts,
             due=total_of((it.service, it.price) for it in contracts),
+            turns=self._turns(number, world) if self.sequential else (),
         )
-        if self.sequential:
-            serves = np.ones(world.bid.shape, np.bool_) if world.serves is None else world.serves
-            self._current.turns = turns_of(self._turns, number, serves, self._conditions.offline)
         return self._current
+
+    def _turns(self, number: int, world: Qualities) -> list[int]:
+        """Return the clients in the order in which they come in a round."""
+        serves = np.ones(world.bid.shape, np.bool_) if world.serves is None else world.serves
+        return turns_of(self._turns_key, number, serves, self._conditions.offline)
 
     def _collect_bids(self, current: Round) -> None:
         """Let services know the clients' bids, and have their budgets, of which contracts take what they cost."""

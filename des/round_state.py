@@ -52,9 +52,8 @@ class Round:
     due: Mapping[int, Micro] = field(default_factory=dict)  # what these cost services in this round
     hired: dict[int, list[Job]] = field(default_factory=dict)  # the jobs of these, by service
     fees: dict[int, Micro] = field(default_factory=dict)  # what services have paid for the end of contracts
-    turns: Sequence[
-        int
-    ] = ()  # the clients as they come one after another, each in a step; empty where all come at once
+    # the clients as they come one after another, each in a step; empty where all come at once
+    turns: Sequence[int] = ()
 
     def jobs_of(self, m: int) -> list[Job | None]:
         """Return the jobs of service ``m``, in the order of its offer; those of contracts come last."""
