@@ -179,7 +179,7 @@ class RealFederation(Federation):
         ) -> Iterator[Float32Array]:
             for job, (model, loss) in zip(service_jobs, trained, strict=True):
                 if not np.isfinite(loss):
-                    raise Diverged(job.service, round_, job.client)
+                    raise Diverged(job.service, round_, job.client, changed=_changed(service_jobs))
                 losses[job.service, job.client] = loss
                 if job.conduct:
                     learner = self._learners[job.service]
@@ -198,7 +198,7 @@ class RealFederation(Federation):
             new = aggregate(learner.task.aggregator, updates, where)
             if not np.isfinite(new).all():
                 if service in diverged:
-                    raise Diverged(service, round_, None)
+                    raise Diverged(service, round_, None, changed=_changed(service_jobs))
                 rule = method(learner.task.aggregator, "aggregate")
                 raise AggregatorError(
                     f"aggregator {rule}, {where}: returned numbers that are not finite, though all updates are"
@@ -323,6 +323,11 @@ class RealFederation(Federation):
         for (place, _), count in zip(parts, counts, strict=True):
             hits[place] += count
         return [count / len(images.labels) for count, (_, images) in zip(hits, wanted, strict=True)]
+
+
+def _changed(jobs: Iterable[TrainingJob]) -> bool:
+    """Return whether clients add noise to their updates or scale them."""
+    return any(it.conduct is not None and (it.conduct.noise > 0 or it.conduct.update_scale != 1) for it in jobs)
 
 
 def _by_service(jobs: Iterable[TrainingJob]) -> dict[str, list[TrainingJob]]:

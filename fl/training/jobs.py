@@ -69,15 +69,17 @@ class TrainingOutcome:
 class Diverged(RunError):  # noqa: N818 - it names what happened to the model, as "diverged" does in every log
     """Training produced a loss or parameters that are no longer finite numbers."""
 
-    def __init__(self, service: str, round_: int, client: int | None) -> None:
+    def __init__(self, service: str, round_: int, client: int | None, *, changed: bool = False) -> None:
         super().__init__(service, round_, client)
         self.service, self.round, self.client = service, round_, client
+        self.changed = changed  # whether clients add noise to their updates or scale them
 
     def __str__(self) -> str:
         what = "the global model is" if self.client is None else f"the loss of client {self.client} is"
+        others = "; its clients add noise to updates, or scale them: lower response.clip or update_scale"
         return (
             f"service {self.service!r}: training diverged in round {self.round}: {what} not finite; "
-            "lower learning_rate (or local_epochs, momentum) for its data set"
+            f"lower learning_rate (or local_epochs, momentum) for its data set{others if self.changed else ''}"
         )
 
 

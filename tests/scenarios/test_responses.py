@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from fl.training.jobs import Diverged
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.bounds import run_bounds
@@ -61,6 +62,13 @@ def test_a_market_in_which_clients_respond_is_played_resumed_and_verified(kind: 
     execute(begun, Shelf(), workers=0)
     for name in ("responses", "clients", "offers", "rounds", "events"):
         assert (begun.directory.path / f"{name}.csv").read_bytes() == (run.path / f"{name}.csv").read_bytes()
+
+
+@pytest.mark.slow
+def test_where_noise_lets_training_diverge_the_error_says_so(tmp_path: Path) -> None:
+    noisy = ["rounds=2", "clients.response={kind='moral-hazard', of='epsilon', epsilon=1e-6, clip=1e6}"]
+    with pytest.raises(Diverged, match="its clients add noise to updates, or scale them"):
+        played(load("quickstart", [*REAL, *noisy, "training.model=mlp"]), tmp_path)
 
 
 @pytest.mark.slow

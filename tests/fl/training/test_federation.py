@@ -372,9 +372,10 @@ def test_diverged_names_service_round_and_client_and_what_to_do(client: int | No
 
 
 def test_diverged_travels_between_processes() -> None:
-    copy = pickle.loads(pickle.dumps(Diverged("mnist", 3, 7)))  # noqa: S301 - our own bytes
+    error = Diverged("mnist", 3, 7, changed=True)
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert (copy.service, copy.round, copy.client) == ("mnist", 3, 7)
-    assert str(copy) == str(Diverged("mnist", 3, 7))
+    assert str(copy) == str(error)
 
 
 def test_a_trial_is_a_round_of_some_jobs_alone_and_leaves_no_trace(federation_of) -> None:
