@@ -194,6 +194,8 @@ class Platform:
             prices, samples = answers.payment, terms.images(samples, answers.promised)
             held, epochs = terms.images(held, answers.done), terms.epochs(epochs, answers.done)
         compute = self._times.training(held * epochs, self._population.speed_of[clients])
+        if answers is not None and terms is not None:
+            compute = terms.duration(compute, answers.done)
         jobs: list[Job | None] = [None] * len(book.clients)
         stay, record = not np.count_nonzero(self._population.departure_rate), current.journal.record
         arrays = (at, *places, payments, cores, prices, samples, compute)

@@ -145,7 +145,7 @@ class Terms:
     """The terms on which clients answer in a market."""
 
     response: Response
-    of: Literal["data", "epochs", "epsilon"] = "data"  # what quantities are parts of
+    of: Literal["data", "epochs", "epsilon", "speed"] = "data"  # what quantities are parts of
     epsilon: float = 1.0  # the privacy loss of all of the work
     delta: float = 1e-5  # the probability with which it may be more
     clip: float = 1.0  # the L2 norm to which updates are clipped before noise is added
@@ -175,6 +175,10 @@ class Terms:
     def epochs(self, epochs: Amount, quantity: Amount) -> Amount:
         """Return how many local epochs a part of the work is; at least one where it is anything."""
         return -(-epochs * quantity // MICRO) if self.of == "epochs" else epochs
+
+    def duration(self, compute: IntArray, quantity: IntArray) -> IntArray:
+        """Return how long clients compute at a part of their speed, given how long they would at all of it."""
+        return -(-compute * MICRO // np.maximum(quantity, 1)) if self.of == "speed" else compute
 
     def training(
         self,

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from des.behaviour import BEHAVIOURS
-from des.mechanism import MECHANISMS
+from des.mechanism import MECHANISMS, Mechanism
 from fl.data.downloaded import AbsentError
 from fl.data.registry import info
 from fl.training.models import MODELS, require_fit
@@ -56,7 +56,13 @@ def absent(scenario: Scenario, shelf: Shelf) -> list[str]:
     return [name for name in images_of(scenario) if not _is_here(name, shelf)]
 
 
-def unaffordable(scenario: Scenario) -> Iterator[str]:
+def oddities(scenario: Scenario) -> Iterator[str]:
+    """Yield in words what can be played and is hardly meant."""
+    yield from _unaffordable(scenario)
+    yield from _unused_menu(scenario)
+
+
+def _unaffordable(scenario: Scenario) -> Iterator[str]:
     """Yield that no service can ever buy a client."""
     # what a plug-in's clients ask is up to it
     if not all(BEHAVIOURS.is_builtin(it.name) for it in scenario.clients.behaviours()):
@@ -68,6 +74,16 @@ def unaffordable(scenario: Scenario) -> Iterator[str]:
         yield (
             f"{scenario.name}: no service can buy a client: none asks less than {least:.2f}, and the largest budget is "
             f"{max(budgets):g}" + "; clients.data_size lets them train on fewer of their images in a round" * owned
+        )
+
+
+def _unused_menu(scenario: Scenario) -> Iterator[str]:
+    """Yield that a mechanism posts a menu to clients who do not choose."""
+    name = scenario.market.mechanism
+    if not scenario.clients.responds and MECHANISMS.load(name).menu is not Mechanism.menu:
+        yield (
+            f"{scenario.name}: mechanism {name!r} posts a menu, from which only clients that respond choose; without "
+            "clients.response, they do all of the work at the price of the clearing"
         )
 
 

@@ -38,10 +38,11 @@ class Summary(pd.DataFrame):
 class Results:
     """The results of complete runs. Logs are read when they are first asked for, and kept.
 
-    ``rounds``, ``offers``, ``events`` and ``clients`` hold the runs' logs (docs/logs.md), with the columns
-    ``scenario``, ``policy`` and ``seed`` in front and one more for each key that was swept or in which scenarios of one
-    name differ, NaN for other scenarios. Where a scenario has groups of clients, ``group`` follows ``client``, empty
-    for clients of none. In ``rounds``, ``service_policy`` is the policy of the service, and ``policy`` that of the run.
+    ``rounds``, ``offers``, ``events``, ``clients`` and ``responses`` hold the runs' logs (docs/logs.md), with the
+    columns ``scenario``, ``policy`` and ``seed`` in front and one more for each key that was swept or in which
+    scenarios of one name differ, NaN for other scenarios. Where a scenario has groups of clients, ``group`` follows
+    ``client``, empty for clients of none. In ``rounds``, ``service_policy`` is the policy of the service, and
+    ``policy`` that of the run.
 
     ``failed`` says of each run below the sources that has no results why: it failed, or has not ended or begun.
     """
@@ -92,6 +93,11 @@ class Results:
             InputError: no run has any.
         """
         return self._table("clients")
+
+    @cached_property
+    def responses(self) -> pd.DataFrame:
+        """One row for each award: what its client answered; only of runs in which clients respond. Errors as above."""
+        return self._table("responses")
 
     @cached_property
     def events(self) -> pd.DataFrame:

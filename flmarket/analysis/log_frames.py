@@ -21,7 +21,7 @@ from scenarios.logs.columns import ALL_TABLES, CLIENTS, RESPONSES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import Column, Table
 
-TableName = Literal["rounds", "offers", "events", "clients"]
+TableName = Literal["rounds", "offers", "events", "clients", "responses"]
 
 
 _FORMULA = re.compile(r"[=@]|[+-](?!\.?\d[\d.]*(e[+-]?\d+)?$)")

@@ -193,11 +193,11 @@ def _response(scenario: Scenario) -> Iterator[Mistake]:
     own, trains = scenario.clients.response, BACKENDS[scenario.training.backend].trains
     if own.kind is None and own != ClientResponse():
         yield Mistake(("clients", "response"), "has no kind, so that its other keys say nothing; name one")
-    elif own.kind is not None and own.of != "data" and not trains:
+    elif own.kind is not None and own.of in ("epochs", "epsilon") and not trains:
         yield Mistake(
             ("clients", "response", "of"),
-            f"{own.of!r} needs models that are trained, and backend = {quoted(scenario.training.backend)} knows data "
-            'alone; set training.backend to "real", or give a part of "data"',
+            f"{own.of!r} needs models that are trained, and backend = {quoted(scenario.training.backend)} knows "
+            'data and speed alone; set training.backend to "real", or give a part of these',
         )
     if own.kind is not None and scenario.market.contract_rounds > 1:
         what = "must be 1 where clients respond to each award (clients.response); remove one of them"

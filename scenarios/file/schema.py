@@ -257,9 +257,10 @@ class ClientResponse(TomlTable):
         pays), or a plug-in; docs/responses.md. Absent: clients do all of the work, as in the paper."""),
     ] = None
     of: Annotated[
-        Literal["data", "epochs", "epsilon"],
-        Doc("""The thing that a client gives a part of: its data, its local epochs, or its privacy (epsilon): then it
-        clips its update and adds Gaussian noise. The last two need models that are really trained."""),
+        Literal["data", "epochs", "epsilon", "speed"],
+        Doc("""The thing that a client gives a part of: its data, its local epochs, its speed (all of the work, more
+        slowly), or its privacy (epsilon): then it clips its update and adds Gaussian noise. Epochs and epsilon need
+        models that are really trained."""),
     ] = "data"
     epsilon: Annotated[
         float, Gt(0), Le(1e6), Doc("The privacy loss of all of the work, where it is a part of that which is given.")

@@ -119,7 +119,12 @@ OFFERS = Table(
         Column("bid", MONEY, "what the client asks", "world"),
         Column("payment", MONEY, "what the service offers, at least the bid (eq. 5)", "payments"),
         Column(
-            "paid", MONEY, "what the client is paid, at least the bid, at most the payment", "payments", "", UNSERVED
+            "paid",
+            MONEY,
+            "what the client is paid: at most the payment; at least the bid, for the part that it promised",
+            "payments",
+            "",
+            UNSERVED,
         ),
         Column("outcome", one_of(Outcome), "what became of the offer", "cores"),
         Column("core", INTEGER, "core of the client, 0 to K - 1", "cores", "", OUTBID),

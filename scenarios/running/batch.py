@@ -18,7 +18,7 @@ from scenarios.loader import regimes_of
 from scenarios.logs.directory import LOG
 from scenarios.logs.run_state import RunState
 from scenarios.logs.unlike_runs import mixed_arithmetic, skipped_versions
-from scenarios.playable import require_playable, unaffordable
+from scenarios.playable import oddities, require_playable
 from scenarios.running.batch_run import Callback, Callbacks, Outcome, Run
 from scenarios.running.cluster import Cluster
 from scenarios.running.planning import plan_batch, split_by_completion
@@ -178,7 +178,7 @@ def notes(scenarios: Collection[Scenario], shelf: Shelf) -> list[str]:
             texts.append(f"data set {name!r} is {what}: meta.json holds its digests; publish them with any result")
         elif not dataset.official:
             texts.append(f"data set {name!r}: the files are not known to be the official ones; say so with any result")
-    texts += dict.fromkeys(problem for scenario in scenarios for problem in unaffordable(scenario))
+    texts += dict.fromkeys(problem for scenario in scenarios for problem in oddities(scenario))
     texts += dict.fromkeys(
         f"{scenario.name}: {counted(len(none), 'client')} without an image: offline in all rounds"
         for scenario in scenarios

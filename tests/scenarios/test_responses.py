@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from fl.training.jobs import Diverged
+from flmarket import read
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.bounds import run_bounds
@@ -23,6 +24,9 @@ MARKETS = {
     "clients that shirk": [*SMALL, "clients.response={kind='moral-hazard', options={least=0.3}}"],
     "best responses at prices of a mechanism": [
         *SMALL, "clients.response.kind=quadratic", "market.mechanism=vcg", "clients.cores=1",
+    ],
+    "clients that choose their speed": [
+        *SMALL, "clients.response={kind='quadratic', of='speed'}", "timeline.deadline=0.6",
     ],
     "liars that respond": [
         *SMALL, "clients.response.kind=quadratic", "clients.behaviour.kind=misreport",
@@ -93,6 +97,19 @@ def test_what_is_paid_and_worked_follows_from_the_answers(tmp_path: Path) -> Non
         assert row["done"] == "0.300000"
         cost, bid = float(clients[key]["cost"]), float(clients[key]["bid"])
         assert cost == pytest.approx(0.3 * bid, abs=1e-6)
+
+
+def test_half_the_speed_takes_twice_as_long_for_all_of_the_work(tmp_path: Path) -> None:
+    whole = played(load("quickstart", SMALL), tmp_path / "whole")
+    run = played(load("quickstart", [*SMALL, "clients.response={kind='quadratic', of='speed'}"]), tmp_path / "half")
+    for row, other in zip(table(run.path, "offers"), table(whole.path, "offers"), strict=False):
+        if (
+            row["round"] == "1" and row["end"] and row["payment"] == row["bid"]
+        ):  # a half is answered; the upload is .5 s
+            lasts, full = (float(it["end"]) - float(it["start"]) - 0.5 for it in (row, other))
+            assert lasts == pytest.approx(2 * full, abs=2e-6)
+    sizes = [[row["samples"] for row in table(it.path, "rounds")][:3] for it in (run, whole)]
+    assert sizes[0] == sizes[1]
 
 
 FORGERIES = [
@@ -219,6 +236,22 @@ def test_without_its_plugin_a_run_is_checked_as_far_as_it_can_be(plugins: str, t
     ]
     change(run.path, "rounds", {"samples": "1"}, lambda row: row["samples"] != "")
     assert any("samples" in problem for problem in verify(run).problems)
+
+
+def test_a_menu_from_which_nobody_chooses_is_noted(plugins: str, tmp_path: Path) -> None:
+    words = "--plugin", plugins, "--set", "market.mechanism=contracts", *(f"--set={key}" for key in SMALL)
+    done = flmarket("run", "quickstart", *words, "--out", str(tmp_path / "runs"))
+    assert done.returncode == 0
+    assert "posts a menu, from which only clients that respond choose" in done.stderr
+
+
+def test_answers_are_exported_and_read(tmp_path: Path) -> None:
+    run = played(load("quickstart", MARKETS["best responses"]), tmp_path)
+    lines = flmarket("export", str(run.path), "--table", "responses", "--csv", "-").stdout.splitlines()
+    assert lines[0] == "scenario,policy,seed,round,service,client,promised,done"
+    answers = read(run.path).responses
+    assert len(answers) == len(lines) - 1
+    assert answers["promised"].between(0, 1).all()
 
 
 def test_environments_play_markets_in_which_clients_respond() -> None:

@@ -241,6 +241,11 @@ class RunTables:
         profit = offers["paid"] - offers["bid"]
         return offers.assign(**same, profit=profit)[list(CLIENTS.names)]
 
+    @property
+    def responses(self) -> "pd.DataFrame":
+        """A row for each award, where clients respond: the parts of the work that were promised and done."""
+        return self._table("responses")
+
     def _table(self, name: str) -> "pd.DataFrame":
         from flmarket.analysis.log_frames import in_units
 

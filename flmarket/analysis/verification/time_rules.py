@@ -77,6 +77,8 @@ def _jobs(logs: Logs, starts: IntArray) -> Rows:
         for kind, whole in (("data", jobs["data_size"]), ("epochs", epochs[jobs["m"]]))
     )
     compute = _training(clock.seconds_per_sample, images * turns, logs, jobs["client"])
+    if response.of == "speed":
+        compute = -(-compute * MICRO // np.maximum(jobs["done"], 1))
     upload = round(clock.upload_seconds * MICRO)
     ends = [round(it * MICRO) for it in (clock.slot, clock.deadline) if it is not None]
     limit = np.full(len(jobs), min([_ENDLESS, *ends]))

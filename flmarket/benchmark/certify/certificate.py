@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from des.mechanism import MECHANISMS
+from des.mechanism import MECHANISMS, Mechanism
 from des.money import text
 from flmarket.benchmark.certify.players import SIDES, Bench, Side, of
 from flmarket.benchmark.certify.sampling import IMAGES, Dice, SampledMarket, Sizes, doubled, sample
@@ -71,6 +71,12 @@ class Certificate:
             yield "individual rationality of clients", "held", f"price at least the bid {held}"
         yield "individual rationality of services", "held", f"price at most the offer {held}"
         yield "budget balance", "held", f"clients get what services pay, within the budgets, {held}"
+        if MECHANISMS.load(self.plan.mechanism).menu is not Mechanism.menu:
+            yield (
+                "menu",
+                "not attacked",
+                "clients do all of the work here; flmarket.testing.check_menu attacks the menu",
+            )
         for side, attacked in self.attacked.items():
             parties, gaining = counted(len(attacked), side[:-1]), self.gaining(side)
             name = "Sybil-proofness" if side == "sybils" else f"truthfulness of {side}"

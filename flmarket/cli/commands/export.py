@@ -2,10 +2,11 @@
 
 import sys
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 
+from flmarket.analysis.log_frames import TableName
 from flmarket.analysis.results.export import export as export_csv
 from flmarket.analysis.results.export import export_parquet
 from flmarket.cli.arguments import Runs
@@ -24,9 +25,7 @@ def export(
     parquet: Annotated[
         Path | None, typer.Option("--parquet", metavar="FILE", help="Parquet file to write; needs pyarrow.")
     ] = None,
-    table: Annotated[
-        Literal["rounds", "offers", "events", "clients"], typer.Option(help="The log to export.")
-    ] = "rounds",
+    table: Annotated[TableName, typer.Option(help="The log to export.")] = "rounds",
 ) -> None:
     """Gather the logs of runs into one file, with columns for scenario, policy, seed and what differs.
 

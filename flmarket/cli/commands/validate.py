@@ -11,7 +11,7 @@ from flmarket.core.text import counted
 from scenarios.build import Shelf, recorded_of
 from scenarios.file.checks import installed
 from scenarios.loader import points, regimes_of
-from scenarios.playable import absent, obstacles, unaffordable
+from scenarios.playable import absent, obstacles, oddities
 
 
 def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins = None) -> None:
@@ -34,7 +34,7 @@ def validate(sources: Sources, assignments: Assignments = None, plugin: Plugins 
             result(f"  aggregation: {rule}")
         for name in sorted({name for market in markets for name in recorded_of(market)} - {*missing}):
             result(f"  {name}: {shelf.get(name).sizes}")
-    for text in dict.fromkeys(text for markets in played for market in markets for text in unaffordable(market)):
+    for text in dict.fromkeys(text for markets in played for market in markets for text in oddities(market)):
         note(f"note: {text}")
     for name in missing:
         note(f"note: data set {name!r} is not here; flmarket run downloads it first")
