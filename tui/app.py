@@ -18,7 +18,7 @@ from textual.binding import Binding
 from textual.driver import Driver
 from textual.drivers.linux_driver import LinuxDriver
 from textual.errors import NoWidget
-from textual.events import Event, InputEvent, Key, MouseDown
+from textual.events import Event, Key, MouseDown
 from textual.filter import LineFilter
 from textual.notifications import SeverityLevel
 from textual.screen import Screen
@@ -145,12 +145,10 @@ class MarketApp(SteadyApp):
         if not self.has_notified(message, title):
             super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
 
-    async def on_event(self, event: Event) -> None:
-        if isinstance(event, InputEvent) and not self.screen_stack:
+    async def on_turn(self, event: Event) -> None:
+        if not self.screen_stack:
             return  # a key that was pressed as the app ended
         if isinstance(event, Key):
-            await self.screen_mounted()
-        if isinstance(event, Key) and not event.is_forwarded:
             before, self._before = self._before, event.key
             if meant := stands_for(self.screen, event.key):
                 if event.key == "g" != before:
@@ -160,7 +158,7 @@ class MarketApp(SteadyApp):
             with suppress(NoWidget):
                 if is_going(self.get_widget_at(event.x, event.y)[0]):
                     return  # Textual fails on one that is still painted, but has no parent any more
-        await super().on_event(event)
+        await super().on_turn(event)
 
     def get_line_filters(self) -> Sequence[LineFilter]:
         """Return what lines go through before they are drawn: no text reaches the terminal but what is printable."""

@@ -3,20 +3,26 @@
 tests/tui/test_textual_internals.py fails for what a later Textual makes needless.
 """
 
+import asyncio
 import codecs
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from traceback import walk_tb
 from typing import Any, Literal, TypeVar
 
 from rich.text import Text
+from textual._callback import invoke
 from textual._context import active_app
 from textual.app import App
 from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.drivers import linux_driver
-from textual.events import Click
+from textual.events import Click, Event, InputEvent, Key, MouseMove, Paste
 from textual.geometry import Size
 from textual.keys import _character_to_key as character_to_key
+from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -36,6 +42,8 @@ __all__ = [
     "lines_of",
     "set_virtual_size",
 ]
+
+PATIENCE = 10.0  # seconds after which a key no longer waits for the one before: something is stuck
 
 # Textual fails on input that is not UTF-8; its decoder is the only place where such bytes can be ignored.
 _LENIENT = partial(codecs.getincrementaldecoder("utf-8"), "ignore")
@@ -78,6 +86,11 @@ class SteadyApp(App[None]):
     crashed = False
     """Whether an exception has ended the app."""
 
+    def __init__(self) -> None:
+        super().__init__()
+        self._ahead: deque[Event] = deque()  # what was typed and clicked, and has not had its turn
+        self._turns: asyncio.Task[None] | None = None
+
     def _handle_exception(self, error: Exception) -> None:
         """End the app with a plain traceback. Textual would print the values of all variables."""
         cause = getattr(error, "error", error)  # a worker's failure holds what it failed with
@@ -88,13 +101,67 @@ class SteadyApp(App[None]):
         error.__rich__ = lambda: line  # type: ignore[attr-defined]
         super()._handle_exception(error)
 
-    async def screen_mounted(self) -> None:
-        """Wait for the newest screen: a key may be faster than the screen that the one before it opens."""
-        await self.screen._mounted_event.wait()
+    async def on_event(self, event: Event) -> None:
+        """Let keys and clicks wait until all that those before have led to is done; Textual sends all on at once.
+
+        There a key would go to what had the focus before the last key moved it, or do to one line what was meant for
+        the line before.
+        """
+        if isinstance(event, Key) and self.screen_stack:
+            await self.screen._mounted_event.wait()  # one that comes back may be faster than a screen that opens
+        if not isinstance(event, InputEvent | Paste) or event.is_forwarded:
+            await super().on_event(event)
+            return
+        self._ahead.append(event)
+        if self._turns is None or self._turns.done():
+            self._turns = asyncio.create_task(self._take_turns())
+
+    async def _take_turns(self) -> None:
+        while self._ahead:
+            event = self._ahead.popleft()
+            if not isinstance(event, MouseMove):
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(PATIENCE):
+                        await self._quiet(typing=isinstance(event, Key) and event.is_printable)
+            await _reached(self, partial(self.on_turn, event))
+
+    async def on_turn(self, event: Event) -> None:
+        """Handle a key, a click or a paste; those before have been handled."""
+        await super().on_event(event)
+
+    async def _quiet(self, *, typing: bool) -> None:
+        """Wait until nothing is left to handle on the screen, nor to do after it has been painted.
+
+        The next letter of a word need not wait for the search for those before, which it ends.
+        """
+        while stack := self.screen_stack:
+            for node in (self.focused or self.screen).ancestors_with_self:  # the way of a key, to the app's bindings
+                await _reached(node)
+            if stack != self.screen_stack:
+                continue
+            searching = any(job.node is self.screen and not job._thread_worker for job in self.workers)
+            if self.screen._callbacks or (searching and not typing):
+                await asyncio.sleep(0.001)
+            elif not any(node.message_queue_size for node in (self, *self.screen.walk_children(with_self=True))):
+                return
 
     def has_notified(self, message: str, title: str) -> bool:
         """Whether a notification with these words is shown."""
         return any((note.message, note.title) == (message, title) for note in self._notifications)
+
+
+async def _reached(node: MessagePump, callback: Callable[[], object] = lambda: None) -> None:
+    """Wait until a node has handled all that it was sent so far, and then a callback."""
+    reached = asyncio.Event()
+
+    async def call() -> None:
+        try:
+            await invoke(callback)
+        finally:
+            reached.set()
+
+    if node.call_later(call):
+        await reached.wait()
 
 
 def is_removed(error: BaseException) -> bool:

@@ -51,7 +51,7 @@ async def test_what_comes_while_a_widget_or_the_app_goes_does_no_harm(app: Marke
             await widget.remove()
             assert app.get_widget_at(where.x, where.y)[0] is widget  # still on the screen
             for x in (where.x, 1000):
-                await app.on_event(MouseDown(widget, x, where.y, 0, 0, 1, False, False, False))
+                await app.on_turn(MouseDown(widget, x, where.y, 0, 0, 1, False, False, False))
         # A key may be faster than the screen that the one before it opens.
         app.show_batch(small)
         key = Key("space", " ")
