@@ -35,7 +35,7 @@ from des.mechanism import (
 from des.money import MICRO, Micro
 from des.observation import Offer
 from des.offer_checks import check_offer
-from des.response import Answers, Terms
+from des.response import Terms
 from des.round_state import Round
 from des.schedule import Rules
 from des.service import ServiceSpec
@@ -189,8 +189,10 @@ class Platform:
         if self.mechanism.platform_budget:
             needs = np.bincount(services, prices, len(names)).tolist()
             ledger.pool({names[m]: int(needs[m]) for m in current.offers})
-        answers, terms = self._answers(current, places), self._population.spec.response
-        if answers is not None and terms is not None:
+        terms, answers = self._population.spec.response, None
+        if terms is not None:
+            menu = menu_of(self.mechanism, book, clearing, current.number)
+            answers = self._population.answers(terms, world.held, places, prices, menu)
             prices, samples = answers.payment, terms.images(samples, answers.promised)
             held, epochs = terms.images(held, answers.done), terms.epochs(epochs, answers.done)
         compute = self._times.training(held * epochs, self._population.speed_of[clients])
@@ -217,14 +219,6 @@ class Platform:
                     job.outcome = job.outcome if promised else Outcome.DECLINED
         rest = iter(jobs)
         current.jobs = {m: list(islice(rest, len(offer.clients))) for m, offer in current.offers.items()}
-
-    def _answers(self, current: Round, places: tuple[IntArray, IntArray]) -> Answers | None:
-        """Return what clients answer to the awards of a round; None where they do all of the work."""
-        book, clearing = current.book, current.clearing
-        if self._population.spec.response is None or book is None or clearing is None:
-            return None
-        menu = menu_of(self.mechanism, book, clearing, current.number)
-        return self._population.answers(current.world.held, places, clearing.price[clearing.core != NO_CORE], menu)
 
     def settle(self, current: Round, accuracies: Sequence[float]) -> None:
         """Work out what comes of the offers taken, given the accuracies so far, and the prices that follow."""

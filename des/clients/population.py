@@ -21,7 +21,7 @@ from des.clients.disclosure import CostNoise, DQIView
 from des.cost import costs, require_not_negative
 from des.mechanism import Menu
 from des.money import MICRO, Micro, MicroArray
-from des.response import Answers, Awards
+from des.response import Answers, Awards, Terms
 from fl.arithmetic.draws import draw_key, integers, uniforms
 from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from fl.data.dqi import DQIParameters
@@ -163,20 +163,19 @@ class Population:
 
     def answers(
         self,
+        terms: Terms,
         held: Held,
         places: tuple[IntArray, IntArray],  # [awards] the service and the client of each
         prices: MicroArray,  # [awards] what all of the work is paid, micro-units
         menu: Menu | None,
-    ) -> Answers | None:
-        """Return what clients answer to awards; None where they do all of the work. Errors as in ``Terms.answers``."""
-        if self.spec.response is None:
-            return None
+    ) -> Answers:
+        """Return what clients answer to awards. Errors as in ``Terms.answers``."""
         services, clients = map(read_only, places)
         data = held.some(services, clients)
         price, cost = read_only(prices / MICRO), read_only(held.cost[places] / MICRO)
         unit = read_only(self.types[places])
         awards = Awards(held.round, services, clients, price, cost, data.data_size, data.emd, unit, menu)
-        return self.spec.response.answers(awards, prices)
+        return terms.answers(awards, prices)
 
     def close(
         self,

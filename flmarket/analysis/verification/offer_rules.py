@@ -255,14 +255,13 @@ def _differences(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, worl
     won, served = cleared.core != NO_CORE, offers["outcome"] == Outcome.SERVED
     before, after = logs.accuracies_after(number - 1), logs.accuracies_after(number)
     prices, parts = cleared.price, (offers["promised"], offers["done"])
-    if logs.responses is not None:
+    if logs.responses is not None and (terms := logs.population.spec.response) is not None:
         places = book.services[won], book.clients[won]
         menu = menu_of(mechanism, book, cleared, number)
-        answers = logs.population.answers(world.held, places, cleared.price[won], menu)
-        if answers is not None:
-            prices = prices.copy()
-            prices[won] = answers.payment
-            yield from _other_answers(logs, offers.where(won), answers)
+        answers = logs.population.answers(terms, world.held, places, cleared.price[won], menu)
+        prices = prices.copy()
+        prices[won] = answers.payment
+        yield from _other_answers(logs, offers.where(won), answers)
     prices, deliveries = settlements_of(mechanism, book, cleared, prices, Fates(served, *parts), before, after, number)
     learn(mechanism, book, cleared, deliveries)
     wanted = {
