@@ -262,9 +262,7 @@ class ClientResponse(TomlTable):
         slowly), or its privacy (epsilon): then it clips its update and adds Gaussian noise. Epochs and epsilon need
         models that are really trained."""),
     ] = "data"
-    epsilon: Annotated[
-        float, Gt(0), Le(1e6), Doc("The privacy loss of all of the work, where it is a part of that which is given.")
-    ] = 1.0
+    epsilon: Annotated[float, Gt(0), Le(1e6), Doc("The privacy loss of all of the work, where of is epsilon.")] = 1.0
     delta: Annotated[
         float, Gt(0), Lt(1), Doc("The probability with which the privacy loss may be larger (differential privacy).")
     ] = 1e-5
