@@ -76,7 +76,8 @@ round), so live runs can be compared too. A run in which all services have left 
 
 Runs that differ in their seed alone are shown as one, with means over the seeds; [b]s[/b] shows each run. From three
 seeds on, and when the runs are over, 95 % intervals follow in brackets, and faint curves are their ends.
-Differences are paired by seed; > and < mark one of which only a bound is known."""
+Differences are paired by seed, over the seeds that both have; > and < mark one of which only a bound is known. Those
+that are clear (their interval is without 0) are green where they are for the better, and red where for the worse."""
     CSS_PATH = "compare.tcss"
     AUTO_FOCUS = "#compare-table"
 
@@ -168,17 +169,18 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
     def _finding(self, rows: Sequence[ServiceRow], shown: Sequence[PolicyRuns], baseline: int) -> str:
         """Return who is ahead of the baseline on the service in the plot, or whom the baseline leaves behind."""
         against = {
-            row.group: row.differences["final accuracy"]
+            row.group: (row.differences["final accuracy"], row.common)
             for row in rows
             if row.service == self.services[self.service] and row.differences
         }
         if not against:
             return "No seed in common: no differences" if len(rows) > len(self.services) else ""
-        best = max(against, key=lambda place: against[place].interval.estimate)
+        best = max(against, key=lambda place: against[place][0].interval.estimate)
         names = [market_name(self.sessions[it.runs[0]], self.sessions) if self.means else it.name for it in shown]
         runs = [self.sessions[run] for place in (best, baseline) for run in shown[place].runs]
         so_far = "" if all(run.over for run in runs) else "So far, "
-        return f"{so_far}{finding(against[best], names[best], names[baseline])}"
+        difference, common = against[best]
+        return f"{so_far}{finding(difference, names[best], names[baseline])}{common}"
 
     def _status(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int, found: str) -> None:
         status = self.query_one("#compare-status", Static)
@@ -202,7 +204,10 @@ Differences are paired by seed; > and < mark one of which only a bound is known.
         seeds = [{self.sessions[run].seed for run in group.runs} for group in shown]
         paired = self.means and all(own == seeds[0] for own in seeds)
         notes = caveats(self.sessions, paired=paired)
-        words = " · ".join(notes) or ("" if paired else "same market, same seed; only the policies differ")
+        # Of a run that has not begun nothing is known, and runs of one policy differ in nothing.
+        alike = len({it.seed for it in self.sessions}) == 1 and all(it.scenario for it in self.sessions)
+        differ = len({it.policy for it in self.sessions}) > 1
+        words = " · ".join(notes) or ("same market, same seed; only the policies differ" if alike and differ else "")
         line = plain(
             f" {words}" if words else "", tint(self.app, "warning") if notes else tint(self.app, "foreground", dim=True)
         )

@@ -17,6 +17,7 @@ from flmarket.analysis.results.measures import MEASURES
 from flmarket.analysis.results.report import Difference, Estimate
 from flmarket.analysis.results.run_results import HELD, RunResult
 from flmarket.analysis.results.setting import RunSetting
+from flmarket.core.text import counted
 from learning.statistics.intervals import FEWEST, mean_band
 from scenarios.file.differences import names_among, values_text
 from scenarios.file.interventions import service_of
@@ -55,6 +56,7 @@ class ServiceRow:
     over: bool  # whether this is the last round of complete runs: what was not met will not be
     means: Mapping[str, Estimate]  # by the names of measures
     differences: Mapping[str, Difference]  # from the baseline; none of itself, nor where no seed is shared
+    common: str = ""  # how many seeds these are over, where the group's and the baseline's are not the same
 
 
 def groups(sessions: Sequence[Session]) -> list[PolicyRuns]:
@@ -115,9 +117,12 @@ def compare(
     for place, group in begun.items():
         means: dict[str, dict[str, Estimate]] = {}
         differences: dict[str, dict[str, Difference]] = {}
+        common = ""
         for mean in report.estimates(group, _MEASURES):
             means.setdefault(mean.service, {})[mean.measure.name] = _settled(mean, rests[place])
         if place != baseline and baseline in begun:
+            mine, theirs = ({run.seed for run in it.runs} for it in (group, begun[baseline]))
+            common = "" if mine == theirs else f" ({counted(len(mine & theirs), 'common seed')})"
             for pair in report.differences(group, begun[baseline], _MEASURES):
                 settled = _settled(pair, rests[place] and rests[baseline])
                 differences.setdefault(pair.service, {})[pair.measure.name] = settled
@@ -125,8 +130,8 @@ def compare(
         over = all(session.state is RunState.COMPLETE and n == len(session.history) for session, n in runs)
         for service in group.setting.services:
             own_means = means[service]
-            row = ServiceRow(place, service, own_means["spent"].played, over, own_means, differences.get(service, {}))
-            rows.setdefault(service, []).append(row)
+            pairs, played = differences.get(service, {}), own_means["spent"].played
+            rows.setdefault(service, []).append(ServiceRow(place, service, played, over, own_means, pairs, common))
     return [row for own in rows.values() for row in own]
 
 

@@ -131,15 +131,15 @@ class CompareTable(TableView):
             **{name: plain(_text(mean)) for name, mean in row.means.items()},
             **{DELTA + name: plain(_text(it), self._color(it)) for name, it in row.differences.items()},
         }
+        if row.differences:
+            cells[DELTA + "final accuracy"].append(row.common)
         if cells["rounds to target"].plain == "never" and not row.over:
             cells["rounds to target"] = plain("not yet")
         return [cells.get(column.key) or plain("") for column in self.COLUMNS]
 
     def _color(self, difference: Difference) -> Style:
         interval = difference.interval
-        better = interval.estimate * difference.measure.better
-        if interval.known and not interval.excludes_zero:  # then either may be better
-            better = 0
+        better = interval.estimate * difference.measure.better if interval.excludes_zero else 0
         return tint(self.app, "foreground" if not better else ("success" if better > 0 else "error"))
 
 

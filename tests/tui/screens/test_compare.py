@@ -1,6 +1,8 @@
 """Compare: runs side by side, and those that differ in their seed alone: means, intervals, paired differences."""
 
+import math
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +31,7 @@ from tui.state.compared_runs import (
     original,
 )
 from tui.state.watched_run import Session
+from tui.style.colors import tint
 from tui.widgets.comparison import DELTA, CompareTable
 from tui.widgets.plot import DASH, Plot
 
@@ -290,6 +293,53 @@ async def test_the_first_line_says_who_is_ahead_by_the_difference_in_the_table(
             await pilot.press("tab")
 
 
+async def test_with_unequal_seeds_the_difference_says_over_how_many_it_is(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    sessions = batch(play_small, scenario_text, 3)[1:]
+    async with showing(app, CompareScreen(sessions, app), (200, 60)) as (pilot, screen):
+        table = screen.query_one(CompareTable)
+        assert str(table.cell(1, DELTA + "final accuracy")).endswith(" (2 common seeds)")
+        assert status(screen).splitlines()[0].rstrip().endswith(" (2 common seeds)")
+        assert "different seeds" in status(screen)
+        # One run that has begun, and one of another seed that has not.
+        later = Session("small · d-first · seed 2")
+        later.seed, later.policy = 2, "d-first"
+        later.move(RunState.WAITING)
+        app.push_screen(screen := CompareScreen([sessions[0], later], app))
+        await pilot.pause()
+        assert "round 12" in status(screen)
+        assert "same seed" not in status(screen)
+
+
+async def test_the_one_seed_of_two_policies_is_said(app: MarketApp, play_small: Play, scenario_text: str) -> None:
+    sessions = two(play_small, scenario_text)
+    async with showing(app, CompareScreen(sessions, app), (160, 48)) as (_, screen):
+        assert "only the policies differ" not in status(screen)  # both are as-configured
+        sessions[1].policy = "d-first"
+        screen.draw()
+        assert "same market, same seed; only the policies differ" in status(screen)
+
+
+async def test_a_difference_has_a_colour_where_its_interval_is_without_0(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    async with showing(app, CompareScreen(batch(play_small, scenario_text, 3), app), (200, 60)) as (_, screen):
+        table = screen.query_one(CompareTable)
+        row = table._shown[5]
+        [spent] = [it for name, it in row.differences.items() if name == "spent"]
+        grey = tint(app, "foreground")
+        for low, high, estimate, color in (
+            (1.0, 3.0, 2.0, tint(app, "success")),
+            (-3.0, -1.0, -2.0, tint(app, "error")),
+            (-1.0, 5.0, 2.0, grey),
+            (math.nan, math.nan, 2.0, grey),
+        ):
+            it = replace(spent, measure=row.differences["final accuracy"].measure,
+                         interval=replace(spent.interval, estimate=estimate, low=low, high=high))  # fmt: skip
+            assert table._color(it) == color
+
+
 async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, play_small: Play) -> None:
     sessions = [play_small(rounds=4, state=RunState.RUNNING, seed=seed) for seed in range(2)]
     later = Session("small · as-configured · seed 2")
@@ -377,6 +427,8 @@ def test_differences_are_of_the_seeds_that_both_have(play_small: Play, scenario_
     assert row.means["final accuracy"].interval.estimate == pytest.approx(np.mean(accuracy[2:]))
     difference = row.differences["final accuracy"].interval.estimate
     assert difference == pytest.approx(np.mean(accuracy[3:]) - np.mean(accuracy[:2]))
+    assert row.common == " (2 common seeds)"
+    assert compare(sessions[:2] + sessions[3:], [12] * 4, groups(sessions[:2] + sessions[3:]), 0)[5].common == ""
 
 
 def test_a_curve_of_differences_is_over_seeds_and_rounds_that_both_have(play_small: Play, scenario_text: str) -> None:
