@@ -21,7 +21,7 @@ from tui.style.formats import fit
 DASH, PLAYHEAD = "┄", "│"
 FREE = frozenset((" ", DASH, PLAYHEAD))  # what the name of a curve may cover
 FARTHEST = 8  # cells to the left of its place at which the sign of a curve may stand, if there is no room nearer
-NEAR = (0, 1, -1, 2, -2)  # rows from the end of a curve at which its name may stand, the first free one
+NEAR = 2  # rows from the end of a curve at which its name may stand, and one more for each that ends beside it
 LONGEST = 24  # cells of a name
 DOTS = np.array([[0x40, 0x80], [0x04, 0x20], [0x02, 0x10], [0x01, 0x08]])
 """The bits of a Braille character, from the lowest row."""
@@ -153,7 +153,8 @@ class Plot(Widget):
     ) -> None:
         """Draw a curve, with a sign at its end, or next to it where another one stands; one without a sign is fainter.
 
-        The name follows the sign where there is room, that of the chosen curve first. A cell of several curves shows
+        The name follows the sign where there is room, that of the chosen curve first; names of curves that end in one
+        column stand in the order of these ends. A cell of several curves shows
         the dots of all in the colour of the chosen one; else those with signs take turns.
         """
         points = np.array([(x, y) for x, y in zip(xs, ys, strict=True) if isfinite(y)]).reshape(-1, 2)
@@ -261,39 +262,59 @@ class Plot(Widget):
         return found
 
     def _draw_signs(self, cells: list[list[Cell]], across: Axis, up: Axis) -> None:
+        """Draw signs and names: of the curves that end in one column in the order of their last values."""
+        rows, columns = len(cells), len(cells[0])
+        ends: dict[int, list[PlottedCurve]] = defaultdict(list)
+        for curve in sorted((it for it in self.curves[::-1] if it.sign), key=lambda curve: curve.ys[-1]):
+            ends[across.cell(curve.xs[-1], columns)].append(curve)
         taken: set[tuple[int, int]] = set()
-        for xs, ys, style, sign, name, _ in sorted(self.curves, key=lambda curve: -curve.rank):
-            if not sign:
-                continue
-            column, row = across.cell(xs[-1], len(cells[0])), up.cell(ys[-1], len(cells))
-            words = fit(name, min(LONGEST, len(name), len(cells[0]) - column - 2))
-            if words and (place := _room(cells, taken, column, row, len(words))) is not None:
-                plain, end = self._style(style), column + len(words) + 2
-                cells[place][column + 1 : end] = [(character, plain) for character in f" {words}"]
-                taken |= {(at, place) for at in range(column + 1, end)}
-            else:
-                near = range(column, max(0, column - FARTHEST) - 1, -1)
-                free = ((c, r) for c in near for r in range(len(cells)) if (c, r) not in taken)
-                found = min(free, key=lambda cell: (column - cell[0] + abs(cell[1] - row), cell), default=None)
-                if found is None:
+        bare: list[tuple[int, PlottedCurve]] = []
+        for column, curves in sorted(ends.items(), key=lambda end: -max(curve.rank for curve in end[1])):
+            words = [fit(it.name, min(LONGEST, len(it.name), columns - column - 2)) for it in curves]
+            free = [row for row in range(1, rows) if _free(cells, taken, column, row, max(map(len, words)))]
+            first = sorted((n for n, word in enumerate(words) if word), key=lambda n: -curves[n].rank)
+            named = sorted(first[: len(free)])
+            natural = [up.cell(curves[n].ys[-1], rows) for n in named]
+            nearest = [min(range(len(free)), key=lambda at: abs(free[at] - row)) for row in natural]
+            places = {n: free[at] for n, at in zip(named, _apart(nearest, len(free)), strict=True)}
+            for n, row in zip(named, natural, strict=True):
+                if abs(places[n] - row) > NEAR + len(named):
+                    del places[n]
+            for n, curve in enumerate(curves):
+                if n not in places:
+                    bare.append((column, curve))
                     continue
-                column, place = found
-            taken.add((column, place))
-            cells[place][column] = sign, self._style(f"bold {style}")
+                style, end = self._style(curve.style), column + len(words[n]) + 2
+                cells[places[n]][column + 1 : end] = [(character, style) for character in f" {words[n]}"]
+                cells[places[n]][column] = curve.sign, self._style(f"bold {curve.style}")
+                taken |= {(at, places[n]) for at in range(column - 1, end + 1)}  # no other sign touches it
+        for column, curve in bare:
+            row = up.cell(curve.ys[-1], rows)
+            near = range(column, max(0, column - FARTHEST) - 1, -1)
+            there = ((c, r) for c in near for r in range(rows) if (c, r) not in taken)
+            found = min(there, key=lambda cell: (column - cell[0] + abs(cell[1] - row), cell), default=None)
+            if found is not None:
+                taken.add(found)
+                cells[found[1]][found[0]] = curve.sign, self._style(f"bold {curve.style}")
 
 
-def _room(cells: list[list[Cell]], taken: set[tuple[int, int]], column: int, row: int, length: int) -> int | None:
-    """Return the row near the end of a curve in which there is room for its sign and, after it, its name."""
+def _free(cells: list[list[Cell]], taken: set[tuple[int, int]], column: int, row: int, length: int) -> bool:
+    """Whether there is room in a row for a sign and, after it, a name."""
     end = column + length + 2
-    for there in (row + off for off in NEAR):
-        if (
-            0 < there < len(cells)
-            and end <= len(cells[0])
-            and (column, there) not in taken
-            and all(character in FREE for character, _ in cells[there][column + 1 : end + 1])
-        ):
-            return there
-    return None
+    return (
+        end <= len(cells[0])
+        and (column, row) not in taken
+        and all(character in FREE for character, _ in cells[row][column + 1 : end + 1])
+    )
+
+
+def _apart(wanted: Sequence[int], count: int) -> list[int]:
+    """Return rising places below ``count``, each near the one that is wanted, no two of which are the same."""
+    order = np.arange(len(wanted))
+    rest = np.array(wanted, np.int64) - order
+    up, down = np.maximum.accumulate(rest), np.minimum.accumulate(rest[::-1])[::-1]
+    places: list[int] = (np.clip((up + down + 1) // 2, 0, count - len(wanted)) + order).tolist()
+    return places
 
 
 def _joined(xs: NDArray[np.int64], ys: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

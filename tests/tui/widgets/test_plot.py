@@ -214,6 +214,27 @@ async def test_signs_of_curves_that_end_in_one_place_stand_beside_each_other(app
         assert signs(app) == set("123456789")
 
 
+async def test_names_of_curves_that_end_together_stand_in_the_order_of_their_last_values() -> None:
+    async with PlotApp().run_test(size=(60, 20)) as pilot:
+        plot = pilot.app.query_one(Plot)
+        for ends in ([50, 51, 52, 50.5, 49], [99, 100, 98, 97, 100], [0, 1, 2, 0, 3]):
+            plot.begin(20, 0, 100)
+            for n, end in enumerate(ends, start=1):
+                plot.curve([1, 20], [10 * n, end], "red", str(n), f"name-{n}")
+            shown = [match[1] for line in lines(plot) if (match := re.search(r"(\d) name-\1", line))]
+            assert shown == [str(1 + n) for n in sorted(range(5), key=lambda n: (-ends[n], n))]
+        # Where there are too few rows, no sign stands at a name.
+        await pilot.resize_terminal(60, 6)
+        await pilot.pause()
+        plot.begin(20, 0, 100)
+        for n in range(1, 8):
+            plot.curve([1, 20], [10 * n, 50], "red", str(n), f"name-{n}")
+        text = "\n".join(lines(plot))
+        assert len(re.findall(r"\d name-\d", text)) == 4
+        assert not re.search(r"\d\d? ?\d name", text)
+        assert set(re.findall(r"(?<!-)[1-7]", text.rpartition("\n")[0])) >= set("1234567")
+
+
 # Targets
 
 
