@@ -25,6 +25,7 @@ from tui.state.compared_runs import (
     caveats,
     common_rounds,
     compare,
+    first_intervention,
     groups,
     intervened,
     market_name,
@@ -152,21 +153,26 @@ that are clear (their interval is without 0) are green where they are for the be
 
     def draw(self) -> None:
         """Show the runs as they are now."""
+    @property
+    def _rounds(self) -> list[int]:
+        return common_rounds(self.sessions) if self.aligned else [len(session.history) for session in self.sessions]
+
         if not self.is_mounted or not self.query("#compare-table"):
             return
         for session in self.sessions:
             session.seen(self)
-        rounds = common_rounds(self.sessions) if self.aligned else [len(session.history) for session in self.sessions]
-        shown, baseline = self.shown, self.baseline
+        rounds, shown, baseline = self._rounds, self.shown, self.baseline
         rows = compare(self.sessions, rounds, shown, baseline)
-        self._status(rounds, shown, baseline, self._finding(rows, shown, baseline))
+        self._status(rounds, shown, baseline, self._finding(rows, rounds, shown, baseline))
         if not self.services:
             return
         service = self.services[self.service]
         self.query_one(CompareCurves).show(self.sessions, rounds, service, self.metric, shown, baseline)
         self.query_one(CompareTable).show(rows, [group.name for group in shown])
 
-    def _finding(self, rows: Sequence[ServiceRow], shown: Sequence[PolicyRuns], baseline: int) -> str:
+    def _finding(
+        self, rows: Sequence[ServiceRow], rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int
+    ) -> str:
         """Return who is ahead of the baseline on the service in the plot, or whom the baseline leaves behind."""
         against = {
             row.group: (row.differences["final accuracy"], row.common)
@@ -178,12 +184,33 @@ that are clear (their interval is without 0) are green where they are for the be
         best = max(against, key=lambda place: against[place][0].interval.estimate)
         names = [market_name(self.sessions[it.runs[0]], self.sessions) if self.means else it.name for it in shown]
         runs = [self.sessions[run] for place in (best, baseline) for run in shown[place].runs]
+        if parting := self._parting(rounds):
+            return parting
         so_far = "" if all(run.over for run in runs) else "So far, "
         difference, common = against[best]
         return f"{so_far}{finding(difference, names[best], names[baseline])}{common}"
 
     def _status(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int, found: str) -> None:
         status = self.query_one("#compare-status", Static)
+    def _parting(self, rounds: Sequence[int]) -> str:
+        """Return why forks are like their original so far; empty where they need not be."""
+        part = first_intervention(self.sessions)
+        if part is None or max(rounds) >= part or len({session.policy for session in self.sessions}) > 1:
+            return ""
+        found = f"All the same so far: the runs part in round {part}"
+        if held := self._held_back(part):
+            names = " and ".join(name_of(session, self.sessions) for session in held)
+            found += f", before which {names} {'are' if len(held) > 1 else 'is'} paused (space: resume)"
+        return found
+
+    def _held_back(self, part: int) -> list[Session]:
+        """Return the paused runs of this app which have not come to the round in which forks part from them."""
+        return [
+            session
+            for session in self.sessions
+            if session.state is RunState.PAUSED and len(session.history) < part and self._runs.steerable(session)
+        ]
+
         runs = []
         for place, group in enumerate(shown):
             number = max(rounds[run] for run in group.runs)
@@ -262,6 +289,8 @@ that are clear (their interval is without 0) are green where they are for the be
         """Open the run of the chosen row; where it is the mean of several, show each."""
         place = self.query_one(CompareTable).place
         if place is None:
+        if self._parting(self._rounds) and (held := self._held_back(first_intervention(self.sessions) or 0)):
+            running, ours = [], held
             return
         runs = self.shown[place].runs
         if len(runs) > 1:

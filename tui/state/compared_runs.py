@@ -247,7 +247,7 @@ def caveats(sessions: Sequence[Session], *, paired: bool = False) -> list[str]:
     known = [session for session in sessions if session.scenario is not None]
     notes = []
     if len({session.hash8 for session in known}) > 1:
-        first = _first_intervention(known)
+        first = first_intervention(known)
         if first is None:
             notes.append("different markets (settings, sweep values or interventions)")
         else:
@@ -290,7 +290,7 @@ def _named(session: Session, sessions: Sequence[Session], *more: str) -> str:
 def original(sessions: Sequence[Session]) -> int:
     """Return the place of the run that others are forks of; that of the first run if there is none."""
     known = [place for place, session in enumerate(sessions) if session.scenario is not None]
-    if _first_intervention([sessions[place] for place in known]) is None:
+    if first_intervention([sessions[place] for place in known]) is None:
         return 0
     return min(known, key=lambda place: (sessions[place].hurry > 0, len(_interventions(sessions[place])), place))
 
@@ -325,9 +325,10 @@ def intervened(sessions: Sequence[Session]) -> str:
     return (first and service_of(first.key)) or ""
 
 
-def _first_intervention(sessions: Sequence[Session]) -> int | None:
+def first_intervention(sessions: Sequence[Session]) -> int | None:
     """Return the first round in which markets differ, if they differ in nothing but interventions; else None."""
-    return min((change.round for change in _own_interventions(sessions)), default=None)
+    known = [session for session in sessions if session.scenario is not None]
+    return min((change.round for change in _own_interventions(known)), default=None)
 
 
 def _own_interventions(sessions: Sequence[Session]) -> list[Intervention]:

@@ -163,10 +163,10 @@ def test_a_run_without_rounds_keeps_nobody_back_and_one_that_has_ended_counts(
     # A run whose services have all left counts with its last round.
 
 
-def forked(play: Play, text: str) -> tuple[Session, Session]:
-    """A fork and its original."""
+def forked(play: Play, text: str, rounds: int | None = None) -> tuple[Session, Session]:
+    """A fork and its original, which has so many rounds."""
     intervention = '[[interventions]]\nround = 4\nkey = "clients.offline"\nvalue = [3, 7]\n'
-    fork, original = play(text + intervention), play(text)
+    fork, original = play(text + intervention), play(text, rounds=rounds)
     fork.hash8, fork.hurry = "11111111", 3
     return fork, original
 
@@ -204,6 +204,29 @@ async def test_an_original_is_the_baseline_and_forks_are_told_apart(
         await pilot.pause()
         assert "1 round 12 ✔  2 round 12 ✔ (baseline)" in status(screen)
         assert re.search(r"1 +clients.offline.*… +alpha", painted(app))
+
+
+async def test_a_fork_of_a_paused_original_says_why_nothing_differs_and_which_key_resumes_it(
+    app: MarketApp, play_small: Play, scenario_text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fork, paused = forked(play_small, scenario_text, 3)
+    fork.state = RunState.RUNNING
+    paused.state = RunState.PAUSED
+    sent: list[tuple[Session, str]] = []
+    async with showing(app, CompareScreen([fork, paused], app), (160, 48)) as (pilot, screen):
+        assert status(screen).startswith(" All the same so far: the runs part in round 4\n")  # it is not of this app
+        monkeypatch.setattr(app.runs, "steerable", lambda session: True)
+        monkeypatch.setattr(app.runs, "send", lambda *command: sent.append(command))
+        screen.draw()
+        assert status(screen).startswith(
+            " All the same so far: the runs part in round 4, before which as-configured is paused (space: resume)\n"
+        )
+        await pilot.press("space")
+        assert sent == [(paused, "resume")]  # and the fork goes on
+        await pilot.press("l")  # each at its latest round
+        assert "All the same" not in status(screen)
+        await pilot.press("space")
+        assert sent[1:] == [(fork, "pause")]
 
 
 async def test_plots_have_targets_and_differences_and_are_saved(
@@ -257,7 +280,9 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
         assert table.count == 6
         words = status(screen)
         assert "means over 3 seeds, with 95 % intervals" in words
-        first = "1 round 12 ✔" if size[0] == 80 else "1 as-configured · 3 seeds · round 12 ✔ complete"
+        first = (
+            "1 as-configured · 3… · round 12 ✔" if size[0] == 80 else "1 as-configured · 3 seeds · round 12 ✔ complete"
+        )
         assert f"{first} (baseline)" in words
         assert "different seeds" not in words
         cell = str(table.cell(5, "final accuracy"))
