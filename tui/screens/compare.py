@@ -35,12 +35,14 @@ from tui.state.compared_runs import (
 from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, signed, tint
-from tui.style.formats import plain
+from tui.style.formats import plain, told_apart
 from tui.style.key_names import named
 from tui.style.redraw import Redraw
 from tui.widgets.comparison import CompareCurves, CompareTable
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.zoom import MOVE, ZOOM, Zooming, ZoomPlot
+
+LEAST_NAMED = 12  # cells of names to which they are cut before what the runs do is left out
 
 
 class CompareScreen(Screen[None], Zooming):
@@ -151,12 +153,12 @@ that are clear (their interval is without 0) are green where they are for the be
         first = original(self.sessions)
         return next((place for place, group in enumerate(shown) if first in group.runs), 0)
 
-    def draw(self) -> None:
-        """Show the runs as they are now."""
     @property
     def _rounds(self) -> list[int]:
         return common_rounds(self.sessions) if self.aligned else [len(session.history) for session in self.sessions]
 
+    def draw(self) -> None:
+        """Show the runs as they are now."""
         if not self.is_mounted or not self.query("#compare-table"):
             return
         for session in self.sessions:
@@ -182,16 +184,14 @@ that are clear (their interval is without 0) are green where they are for the be
         if not against:
             return "No seed in common: no differences" if len(rows) > len(self.services) else ""
         best = max(against, key=lambda place: against[place][0].interval.estimate)
-        names = [market_name(self.sessions[it.runs[0]], self.sessions) if self.means else it.name for it in shown]
-        runs = [self.sessions[run] for place in (best, baseline) for run in shown[place].runs]
         if parting := self._parting(rounds):
             return parting
+        names = [market_name(self.sessions[it.runs[0]], self.sessions) if self.means else it.name for it in shown]
+        runs = [self.sessions[run] for place in (best, baseline) for run in shown[place].runs]
         so_far = "" if all(run.over for run in runs) else "So far, "
         difference, common = against[best]
         return f"{so_far}{finding(difference, names[best], names[baseline])}{common}"
 
-    def _status(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int, found: str) -> None:
-        status = self.query_one("#compare-status", Static)
     def _parting(self, rounds: Sequence[int]) -> str:
         """Return why forks are like their original so far; empty where they need not be."""
         part = first_intervention(self.sessions)
@@ -211,15 +211,22 @@ that are clear (their interval is without 0) are green where they are for the be
             if session.state is RunState.PAUSED and len(session.history) < part and self._runs.steerable(session)
         ]
 
+    def _status(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int, found: str) -> None:
+        status = self.query_one("#compare-status", Static)
         runs = []
         for place, group in enumerate(shown):
             number = max(rounds[run] for run in group.runs)
             state = _state([self.sessions[run] for run in group.runs])
             end = " (baseline) " if place == baseline else " "
-            runs.append((f" {sign(place)} ", f"{group.name} · ", f"round {number} ", state, end))
-        # Where there is no room for all, signs stand for states, and the table alone has the names.
+            runs.append((f" {sign(place)} ", group.name, f" · round {number} ", state, end))
+        # Where there is no room for all, signs stand for states, then names are cut, and at last they stand alone.
         signs = [(mark, name, at, state.split()[0], end) for mark, name, at, state, end in runs]
-        forms = (runs, signs, [(mark, "", *rest) for mark, _, *rest in signs])
+        names = [name for _, name, *_ in runs]
+        forms = [runs, signs]
+        for least, rest in ((LEAST_NAMED, signs), (1, [(mark, "", "", "", " ") for mark, *_ in runs])):
+            for width in range(max(map(cell_len, names)), least - 1, -1):
+                pairs = zip(told_apart(names, width), rest, strict=True)
+                forms.append([(mark, name, at, state, end) for name, (mark, _, at, state, end) in pairs])
         room = status.size.width
         form = next((form for form in forms if sum(cell_len("".join(words)) for words in form) <= room), forms[-1])
         line = Text(no_wrap=True)
@@ -282,6 +289,8 @@ that are clear (their interval is without 0) are green where they are for the be
         # Those that wait first: none may begin because another one pauses.
         ours.sort(key=lambda session: session.state is not RunState.WAITING)
         running = [session for session in ours if session.state is not RunState.PAUSED]
+        if self._parting(self._rounds) and (held := self._held_back(first_intervention(self.sessions) or 0)):
+            running, ours = [], held
         for session in running or ours:
             self._runs.send(session, "pause" if running else "resume")
 
@@ -289,8 +298,6 @@ that are clear (their interval is without 0) are green where they are for the be
         """Open the run of the chosen row; where it is the mean of several, show each."""
         place = self.query_one(CompareTable).place
         if place is None:
-        if self._parting(self._rounds) and (held := self._held_back(first_intervention(self.sessions) or 0)):
-            running, ours = [], held
             return
         runs = self.shown[place].runs
         if len(runs) > 1:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from os.path import commonprefix
 from pathlib import Path
 
 from rich.cells import cell_len, set_cell_size
@@ -123,6 +124,23 @@ def end_of(text: str, width: int) -> str:
     while text and cell_len(text) >= width:
         text = text[1:]
     return f"…{text}"
+
+
+def told_apart(names: Sequence[str], width: int) -> list[str]:
+    """Return names of at most ``width`` cells, of which those that begin alike are cut where they agree."""
+    found = []
+    for name in names:
+        alike = {other for other in names if other[: width - 1] == name[: width - 1]}
+        short = fit(name, width).rstrip()
+        if len(alike) > 1 and cell_len(name) > width:
+            same = commonprefix([*alike])  # noqa: RUF071 - of letters
+            begin = max(
+                same.rfind(" ") + 1, len(same) - width // 3
+            )  # of the word that differs, if that is not too long
+            short = f"{name[: width // 3].rstrip()}…"
+            short += fit(name[begin:], width - cell_len(short)).rstrip()
+        found.append(short)
+    return found
 
 
 def wrapped(words: str, width: int) -> Iterator[str]:

@@ -12,8 +12,9 @@ from flmarket.analysis.results.report import Difference, Estimate
 from tui.state.compared_runs import PolicyRuns, ServiceRow, band_series, difference_series, mean_series
 from tui.state.watched_run import Session
 from tui.style.colors import faint_color, series_color, sign, tint
-from tui.style.formats import TableColumn, plain
+from tui.style.formats import TableColumn, plain, told_apart
 from tui.style.sentences import CURVES, accuracy_words
+from tui.widgets.plot import LONGEST
 from tui.widgets.table_view import TableView
 from tui.widgets.zoom import ZoomPlot
 
@@ -66,9 +67,10 @@ class CompareCurves(Vertical):
             xs, *ends = band_series(*group, service, metric, first)
             for end in ends:
                 values.curve(xs, [scale * y for y in end], faint_color(place))
+        names = told_apart([group.name for group in groups], LONGEST)
         for place, runs in enumerate(of):
             xs, ys = mean_series(*played[place], service, metric, first)
-            look = (series_color(place), sign(place), groups[place].name)
+            look = (series_color(place), sign(place), names[place])
             values.curve(xs, [scale * y for y in ys], *look)
             if runs and of[baseline]:
                 xs, ys = difference_series(sessions, rounds, runs, of[baseline], service, metric, first)
@@ -136,6 +138,13 @@ class CompareTable(TableView):
         if cells["rounds to target"].plain == "never" and not row.over:
             cells["rounds to target"] = plain("not yet")
         return [cells.get(column.key) or plain("") for column in self.COLUMNS]
+
+    def line(self, index: int) -> tuple[Text, Text]:
+        row = list(self._row(index))
+        at = [column.key for column in self.columns].index("run")
+        group = self._shown[index].group
+        row[at] = plain(told_apart(self._names, self._widths["run"])[group], row[at].style)
+        return Text(end=""), self._joined(row)
 
     def _color(self, difference: Difference) -> Style:
         interval = difference.interval

@@ -32,6 +32,7 @@ from tui.state.compared_runs import (
 )
 from tui.state.watched_run import Session
 from tui.style.colors import tint
+from tui.style.formats import told_apart
 from tui.widgets.comparison import DELTA, CompareTable
 from tui.widgets.plot import DASH, Plot
 
@@ -202,7 +203,7 @@ async def test_an_original_is_the_baseline_and_forks_are_told_apart(
         await pilot.press("b")
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
-        assert "1 round 12 ✔  2 round 12 ✔ (baseline)" in status(screen)
+        assert "1 clients.offline = [3,… · round 12 ✔  2 as-configured · round 12 ✔ (baseline)" in status(screen)
         assert re.search(r"1 +clients.offline.*… +alpha", painted(app))
 
 
@@ -227,6 +228,35 @@ async def test_a_fork_of_a_paused_original_says_why_nothing_differs_and_which_ke
         assert "All the same" not in status(screen)
         await pilot.press("space")
         assert sent[1:] == [(fork, "pause")]
+
+
+def test_names_are_cut_where_they_agree() -> None:
+    forks = [f"services.alpha.budget = {value} from round 4" for value in (7, 12, 125)]
+    assert told_apart([*forks, "as-configured"], 24) == [
+        "services…7 from round 4",
+        "services…12 from round 4",
+        "services…125 from round…",
+        "as-configured",
+    ]
+    assert told_apart(forks, 60) == forks
+    assert told_apart(["mahdrl-paper · 3 seeds", "hqfa · 3 seeds"], 16) == ["mahdrl-paper · …", "hqfa · 3 seeds"]
+    versions = [f"agent-{'x' * 30}-{n}" for n in "ab"]
+    assert [name[-1] for name in told_apart(versions, 20)] == ["a", "b"]
+
+
+@pytest.mark.parametrize("policies", [3, 4, 9])
+async def test_the_header_keeps_every_name(app: MarketApp, play_small: Play, policies: int) -> None:
+    sessions = [play_small() for _ in range(policies)]
+    names = [f"policy-{letter}" for letter in "abcdefghi"[:policies]]
+    for session, name in zip(sessions, names, strict=True):
+        session.policy = name
+    async with showing(app, CompareScreen(sessions, app), (120, 40)) as (pilot, screen):
+        assert all(f" {n} {name} " in status(screen) for n, name in enumerate(names, start=1)), status(screen)
+        await pilot.resize_terminal(80, 24)
+        await pilot.pause()
+        words = status(screen).splitlines()[1]
+        assert len(words.rstrip()) <= 80
+        assert all(re.search(rf"{n} p[olicy]*…?-?{name[-1]} ", words) for n, name in enumerate(names, start=1))
 
 
 async def test_plots_have_targets_and_differences_and_are_saved(
