@@ -13,12 +13,13 @@ from rich.style import Style
 from textual.app import App, ComposeResult
 from textual.css.query import NoMatches
 from textual.drivers import linux_driver
-from textual.events import Click
+from textual.events import Click, Key
 from textual.geometry import Size
 from textual.screen import Screen
 from textual.scroll_view import ScrollView
 from textual.widget import Widget
-from textual.widgets import OptionList, SelectionList, Static
+from textual.widgets import Input, OptionList, SelectionList, Static
+from textual.worker import Worker
 
 import tui
 from tui.textual_internals import SteadyApp, _click, _move_page
@@ -101,11 +102,31 @@ async def test_textual_lays_the_whole_screen_out_for_a_new_virtual_size() -> Non
         assert view._layout_required
 
 
+async def test_textual_sends_a_key_on_before_the_one_before_has_moved_the_focus() -> None:
+    class Two:
+        def compose(self) -> ComposeResult:
+            yield Input(id="first")
+            yield Input(id="second")
+
+    async def typed_after_tab(app: App[None]) -> list[str]:
+        async with app.run_test() as pilot:
+            app.post_message(Key("tab", None))
+            app.post_message(Key("7", "7"))
+            while not any(field.value for field in app.query(Input)):
+                await pilot.pause()
+            return [field.value for field in app.query(Input)]
+
+    assert await typed_after_tab(type("Plain", (Two, App), {})()) == ["7", ""]
+    assert await typed_after_tab(type("Steady", (Two, SteadyApp), {})()) == ["", "7"]
+
+
 def test_textual_has_no_public_name_for_what_is_called() -> None:
     for owner, public in [
         (App, "notifications"),
         (Screen, "render_strips"),
         (Screen, "mounted_event"),
+        (Screen, "callbacks"),
+        (Worker, "thread_worker"),
         (SelectionList, "left_gutter_width"),
     ]:
         assert not hasattr(owner, public)
