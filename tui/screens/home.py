@@ -1,6 +1,7 @@
 """The home screen: scenarios to run, and runs to open or to compare."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,7 +118,9 @@ or in the folder given with --out. The newest come first."""
 
     def _refill(self) -> None:
         words = self.query_one("#search", Input).value.lower().split()
-        listed = {kind: [e for e in self.entries if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
+        opened = {session.directory.absolute() for session in self._navigator.sessions if session.directory}
+        others = [e for e in self.entries if not (e.is_run and e.path.absolute() in opened)]
+        listed = {kind: [e for e in others if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
         self.refresh_bindings()
         sections: list[Section[Entry | Session]] = [
             (SECTIONS["open"], list(self._open(words))),
@@ -141,10 +144,14 @@ or in the folder given with --out. The newest come first."""
         return cells(entry.name, state, marked=marked, age=entry.age, result=entry.result, about=entry.about)
 
     def _open(self, words: list[str]) -> "Iterator[tuple[str, Cells, Session]]":
+        """Yield the runs that are open, with what their files say of age and result; they are not listed again."""
+        files = {entry.path.absolute(): entry for entry in self.entries if entry.is_run}
         for place, session in enumerate(self._navigator.sessions):
-            if matches(session.label, words):
-                state, marked = signed(session.state), session.directory in self.marked
-                yield f"open:{place}", cells(session.label, state, marked=marked), session
+            path = session.directory or Path()
+            known = files.get(path.absolute(), Entry("run", session.label, path))
+            entry = replace(known, name=session.label, path=path, state=session.state)
+            if matches(entry.title, words):
+                yield f"open:{place}", self._say(entry), session
 
     @property
     def chosen(self) -> "Entry | Session | None":

@@ -16,6 +16,7 @@ from textual.widgets import Input, OptionList
 
 from scenarios.loader import builtin_names, parse
 from scenarios.logs.directory import RunDirectory
+from scenarios.logs.run_state import RunState
 from support.runs import RECORDED
 from support.screens import Play, notes, painted, rendered, screen_of, text_of, until, write_run
 from tui.app import MarketApp
@@ -394,6 +395,23 @@ async def test_a_late_preview_does_not_replace_a_newer_one(app: MarketApp, monke
         assert rendered(screen, "#preview") == f"preview of {second}"
 
 
+async def test_a_run_that_is_open_and_paused_is_listed_once_as_paused(
+    app: MarketApp, small: Path, play_small: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its process holds it while it is paused; to who looks at the files alone, it runs."""
+    place = small / "runs" / "small-00000000" / "hqfa" / "seed-0001"
+    opened = play_small(rounds=3, state=RunState.PAUSED)
+    write_run(opened, place)
+    opened.directory = place
+    monkeypatch.setattr(MarketApp, "sessions", [opened])
+    async with app.run_test(size=(160, 40)) as pilot:
+        with RunDirectory(place).locked():
+            screen = await home(pilot)
+            assert [entry.state for entry in screen.entries if entry.is_run] == ["running"]
+        prompts = [str(option.prompt) for option in screen.query_one(OptionList).options]
+        assert ["paused" in prompt for prompt in prompts if "seed 1 " in prompt] == [True]
+
+
 @pytest.mark.slow
 async def test_open_runs_are_marked_compared_rerun_and_edited(app: MarketApp, small: Path, play_small: Play) -> None:
     runs = small / "runs" / "small-00000000"
@@ -409,10 +427,8 @@ async def test_open_runs_are_marked_compared_rerun_and_edited(app: MarketApp, sm
         listed.highlighted = 1
         await pilot.press("space")
         assert screen.marked == {runs / "hqfa" / "seed-0001"}
-        assert [str(option.prompt).startswith("✓") for option in listed.options if "hqfa" in str(option.prompt)] == [
-            True,
-            True,
-        ]
+        marked = [str(option.prompt).startswith("✓") for option in listed.options if "hqfa" in str(option.prompt)]
+        assert marked == [True]
         [place] = [n for n, option in enumerate(listed.options) if "lcfa" in str(option.prompt)]
         listed.highlighted = place
         await pilot.press("space", "c")
