@@ -13,6 +13,7 @@ class RunState(StrEnum):
     INCOMPLETE = "incomplete"
     PAUSED = "paused"  # by the user who watches it
     STARTING = "starting"  # its process is there, its first round is not next yet
+    READING = "reading"  # a screen reads its files, and does not know yet which of the others it is
     RUNNING = "running"  # a process plays it, whichever that is
     WAITING = "waiting"  # it has not begun: nothing is in its directory
     COMPLETE = "complete"

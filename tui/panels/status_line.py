@@ -24,6 +24,7 @@ from tui.widgets.preview import services_table
 
 NOW = {
     RunState.STARTING: "starting the run's process",
+    RunState.READING: "reading the run's files",
     RunState.RUNNING: "playing the first round",
     RunState.INCOMPLETE: "waiting for the first round of another process",
 }

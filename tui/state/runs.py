@@ -132,7 +132,7 @@ class Runs:
                 if not _outdated(session):
                     return session
                 self.end(session)
-        session = Session(str(path))
+        session = Session(str(path), state=RunState.READING)
         self.sessions.append(session)
         with self._lock:
             self._feeds[session] = DirectoryFeed(session, path)

@@ -48,9 +48,9 @@ class Session:
         policy, seed, hash8: the run's labels, as in its directory.
     """
 
-    def __init__(self, label: str, *, hurry: int = 0) -> None:
+    def __init__(self, label: str, *, hurry: int = 0, state: RunState = RunState.STARTING) -> None:
         self.history = History()  # the rounds so far
-        self.state = RunState.STARTING
+        self.state = state
         self.speed: float | None = None  # rounds per second at most; None for full speed
         self.scenario: Scenario | None = None  # None until it is known
         self.values: ScenarioValues | None = None  # what names it among others; None until it is known

@@ -83,6 +83,7 @@ _LOOKS = {
     RunState.INCOMPLETE: ("▷", "warning"),
     RunState.PAUSED: ("⏸", "warning"),
     RunState.STARTING: ("…", "primary"),
+    RunState.READING: ("…", "primary"),
     RunState.RUNNING: ("▶", "success"),
     RunState.WAITING: ("…", "foreground"),
     RunState.COMPLETE: ("✔", "primary"),

@@ -3,13 +3,14 @@
 import os
 from pathlib import Path
 
+import pytest
 from textual.widgets import Input
 
 import flmarket
 from scenarios.loader import parse
 from scenarios.logs.run_state import RunState
-from support.runs import played
-from support.screens import Play, hold, notes, painted, rendered, until, watching
+from support.runs import RECORDED, played
+from support.screens import Play, hold, notes, painted, rendered, until, watching, write_run
 from tui.app import MarketApp
 from tui.panels.client_grid import ClientGrid, ClientsPanel, Heat
 from tui.panels.curves import CurvesPanel
@@ -413,8 +414,19 @@ async def test_until_the_first_round_the_screen_shows_what_is_to_be_played(app: 
         await until(pilot, lambda: isinstance(screen.focused, TableView), "the focus")
 
 
+async def test_a_complete_run_is_being_read_and_not_starting_before_its_rounds_are_there(
+    app: MarketApp, small: Path, play_small: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = write_run(play_small(), small / "runs" / "small-00000000" / "hqfa" / "seed-0001", **RECORDED)
+    monkeypatch.setattr(MarketApp, "_work", lambda *_: None)  # the thread that reads has not begun
+    async with watching(app, app.runs.open(place)) as (_, screen):
+        assert status(screen).split()[:2] == ["…", "reading"]
+        assert status(screen).endswith("reading the run's files")
+
+
 WAITS = {
     RunState.STARTING: "loading data and models",
+    RunState.READING: "reading the run's files",
     RunState.PAUSED: "paused before the first round: space plays the run, s one round",
     RunState.RUNNING: "playing the first round",
     RunState.INCOMPLETE: "waiting for the first round of another process",
