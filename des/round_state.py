@@ -54,15 +54,18 @@ class Round:
     fees: dict[int, Micro] = field(default_factory=dict)  # what services have paid for the end of contracts
     # the clients as they come one after another, each in a step; empty where all come at once
     turns: Sequence[int] = ()
+    _served: dict[int, list[Job]] = field(default_factory=dict)  # what ``served`` has returned
 
-    def jobs_of(self, m: int) -> list[Job | None]:
+    def jobs_of(self, m: int) -> Sequence[Job | None]:
         """Return the jobs of service ``m``, in the order of its offer; those of contracts come last."""
-        jobs = self.jobs.get(m, [])
-        return [*jobs, *self.hired[m]] if m in self.hired else jobs
+        own = self.jobs.get(m, ())
+        return [*own, *self.hired[m]] if m in self.hired else own
 
     def served(self, m: int) -> list[Job]:
-        """Return those of them whose updates arrive."""
-        return [job for job in self.jobs_of(m) if job and job.outcome is Outcome.SERVED]
+        """Return those of them whose updates arrive, which is certain from the awards on."""
+        if m not in self._served:
+            self._served[m] = [job for job in self.jobs_of(m) if job and job.outcome is Outcome.SERVED]
+        return self._served[m]
 
     def at_work(self, m: int) -> list[Job]:
         """Return those of them that are begun."""
@@ -124,13 +127,16 @@ def round_report(
         losses={name: _NO_LOSSES if outcome is None else outcome.losses for name, outcome in trained.items()},
         last=last,
         clients=None if truthful else tuple(chain.from_iterable(_client_reports(current, offers))),
-        responses=tuple(
-            ResponseReport(current.number, job.service, job.client, job.promised, job.done)
-            for job in chain.from_iterable(current.jobs.values())
-            if job is not None and job.cost is not None
-        ),
+        responses=() if truthful else tuple(_response_reports(current)),
         hired={names[m]: len(jobs) for m, jobs in current.hired.items()},
     )
+
+
+def _response_reports(current: Round) -> Iterator[ResponseReport]:
+    """Yield the rows of responses.csv, in the order of offers.csv."""
+    for job in chain.from_iterable(current.jobs.values()):
+        if job is not None and job.cost is not None:
+            yield ResponseReport(current.number, job.service, job.client, job.promised, job.done)
 
 
 def _offer_reports(current: Round) -> list[OfferReport]:
