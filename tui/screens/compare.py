@@ -182,7 +182,8 @@ that are clear (their interval is without 0) are green where they are for the be
             if row.service == self.services[self.service] and row.differences
         }
         if not against:
-            return "No seed in common: no differences" if len(rows) > len(self.services) else ""
+            begun = {row.group for row in rows}
+            return "No seed in common: no differences" if baseline in begun and len(begun) > 1 else ""
         best = max(against, key=lambda place: against[place][0].interval.estimate)
         if parting := self._parting(rounds):
             return parting
