@@ -78,7 +78,8 @@ chooses the next one). All numbers are for the last round that every run has rea
 round), so live runs can be compared too. A run in which all services have left counts with its last round.
 
 Runs that differ in their seed alone are shown as one, with means over the seeds; [b]s[/b] shows each run. From three
-seeds on, and when the runs are over, 95 % intervals follow in brackets, and faint curves are their ends.
+seeds on, and when the runs are over, 95 % intervals follow in brackets; upright lines near the end of the curves are
+the last ones. The axis begins a little below the means of the later half of the rounds shown.
 Differences are paired by seed, over the seeds that both have; > and < mark one of which only a bound is known. Those
 that are clear (their interval is without 0) are green where they are for the better, and red where for the worse."""
     CSS_PATH = "compare.tcss"

@@ -22,7 +22,6 @@ SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4D
 ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
 """The same in themes that leave the colours to the terminal."""
 
-FADE = 0.5  # how far the band of a curve moves towards the background
 
 FAINT = 1 / 3  # how far dim text moves towards the background, as long as it stays legible
 
@@ -34,13 +33,6 @@ def series_color(place: int, app: App[object] | None = None) -> str:
         return SERIES[place % len(SERIES)]
     behind = _behind(app)
     return legible(SERIES[place % len(SERIES)], *behind) if behind else ANSI_SERIES[place % len(ANSI_SERIES)]
-
-
-def faint_color(place: int) -> str:
-    """Return a fainter colour of a service or run, for the band of its curve; the same one in ANSI themes."""
-    color, app = series_color(place), active_app.get(None)
-    behind = _behind(app) if app is not None else ()
-    return Color.parse(color).blend(Color.parse(behind[0]), FADE).hex if behind else color
 
 
 def sign(place: int) -> str:

@@ -1,6 +1,7 @@
 """Runs compared, or the means of groups: the curves of one service, a table of all, and differences from a baseline."""
 
 from collections.abc import Sequence
+from math import nan
 
 from rich.style import Style
 from rich.text import Text
@@ -11,7 +12,7 @@ from textual.events import Resize
 from flmarket.analysis.results.report import Difference, Estimate
 from tui.state.compared_runs import PolicyRuns, ServiceRow, band_series, difference_series, mean_series
 from tui.state.watched_run import Session
-from tui.style.colors import faint_color, series_color, sign, tint
+from tui.style.colors import series_color, sign, tint
 from tui.style.formats import TableColumn, plain, told_apart
 from tui.style.sentences import CURVES, accuracy_words
 from tui.widgets.plot import LONGEST
@@ -19,10 +20,13 @@ from tui.widgets.table_view import TableView
 from tui.widgets.zoom import ZoomPlot
 
 ROOMY = 22  # rows from which on the differences have a plot of their own
+WIDE = 160  # columns from which on it stands at the right
+BELOW = 0.1  # of what decides, the room below it
+APART = 0.015  # of the width, from one interval to the next
 
 
 class CompareCurves(Vertical):
-    """The plots; each curve ends in the sign of its run or group. Faint curves are the ends of a mean's interval."""
+    """The plots; each curve ends in the sign of its run or group. Uprights near the end are the last intervals."""
 
     def compose(self) -> ComposeResult:
         yield ZoomPlot()
@@ -31,7 +35,8 @@ class CompareCurves(Vertical):
     _drawn: object = None
 
     def on_resize(self, event: Resize) -> None:
-        self.query(ZoomPlot).last().display = event.size.height >= ROOMY
+        self.set_class(event.size.width >= WIDE, "wide")
+        self.query(ZoomPlot).last().display = event.size.height >= ROOMY or event.size.width >= WIDE
 
     def show(
         self,
@@ -56,22 +61,30 @@ class CompareCurves(Vertical):
         for plot in (values, differences):
             first, last = plot.show(max(10, *rounds))
         rounds = [min(last, n) for n in rounds]
-        for target in _targets(sessions, rounds, service) if metric == "test_accuracy" else ():
+        of = [[run for run in group.runs if rounds[run] and service in _services(sessions[run])] for group in groups]
+        played = [([sessions[run] for run in runs], [rounds[run] for run in runs]) for runs in of]
+        means = [mean_series(*group, service, metric, first) for group in played]
+        targets = _targets(sessions, rounds, service) if metric == "test_accuracy" else []
+        late = (first + max(rounds)) / 2  # later rounds decide, and ends: the axis begins a little below them
+        decides = [y for xs, ys in means for x, y in zip(xs, ys, strict=True) if x >= late or x == xs[-1]]
+        decides += targets if decides else [0.0]
+        low, high = min(decides), max(decides)
+        floor = low - BELOW * max(high - low, BELOW * high)
+        values.begin(last, scale * floor, first=first)
+        for target in targets:
             label = f"{100 * target:.4g}"
             values.level(100 * target, label, str(tint(self.app, "foreground")))
             # As much room at the right, so that the rounds of both plots stand below each other.
             differences.level(0, " " * len(label), series_color(baseline))
-        of = [[run for run in group.runs if rounds[run] and service in _services(sessions[run])] for group in groups]
-        played = [([sessions[run] for run in runs], [rounds[run] for run in runs]) for runs in of]
-        for place, group in enumerate(played):  # behind all curves
-            xs, *ends = band_series(*group, service, metric, first)
-            for end in ends:
-                values.curve(xs, [scale * y for y in end], faint_color(place))
         names = told_apart([group.name for group in groups], LONGEST)
         for place, runs in enumerate(of):
-            xs, ys = mean_series(*played[place], service, metric, first)
+            xs, *ends = band_series(*played[place], service, metric, first, points=1)
+            if xs:  # beside each other, before the end
+                beside = max(first, xs[-1] - APART * (last - first) * (len(of) - place))
+                values.curve([beside] * 2, [scale * end[-1] for end in ends], series_color(place))
+            xs, ys = means[place]
             look = (series_color(place), sign(place), names[place])
-            values.curve(xs, [scale * y for y in ys], *look)
+            values.curve(xs, [scale * y if y >= floor else nan for y in ys], *look)
             if runs and of[baseline]:
                 xs, ys = difference_series(sessions, rounds, runs, of[baseline], service, metric, first)
                 differences.curve(xs, [scale * y for y in ys], *look)

@@ -259,6 +259,44 @@ async def test_the_header_keeps_every_name(app: MarketApp, play_small: Play, pol
         assert all(re.search(rf"{n} p[olicy]*…?-?{name[-1]} ", words) for n, name in enumerate(names, start=1))
 
 
+async def test_the_axis_fits_the_later_half_and_intervals_are_uprights_at_the_end(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    async with showing(app, CompareScreen(sessions, app), (120, 40)) as (pilot, screen):
+        await pilot.press("tab", "tab")
+        values, differences = screen.query(Plot)
+        uprights, curves = ([it for it in values.curves if bool(it.sign) is named] for named in (False, True))
+        for runs, upright, curve in zip((range(3), range(3, 6)), uprights, curves, strict=True):
+            mean = mean_series([sessions[run] for run in runs], [12] * 3, "gamma", "test_accuracy")[1]
+            _, low, high = band_series([sessions[run] for run in runs], [12] * 3, "gamma", "test_accuracy")
+            assert list(upright.ys) == pytest.approx([100 * low[-1], 100 * high[-1]])
+            assert upright.xs[0] == upright.xs[1] < 12
+            assert curve.xs[-1] == 12
+            assert list(curve.ys) == pytest.approx([100 * y for y in mean[-len(curve.ys) :]])
+        assert uprights[0].xs[0] < uprights[1].xs[0]  # both are seen
+        assert min(curve.xs[0] for curve in curves) > 1  # the first rounds are below the axis
+        low = min(sum(sessions[run].history[6].services[2].test_accuracy for run in runs) / 3
+                     for runs in (range(3), range(3, 6)))  # fmt: skip
+        [floor] = values._heights
+        assert floor == pytest.approx(100 * (low - 0.1 * (0.95 - low)))
+        assert all(curve.ys.min() >= floor for curve in curves)
+        # Where the terminal is wide, differences stand at the right.
+        assert differences.region.y > values.region.y
+        await pilot.resize_terminal(160, 24)
+        await pilot.pause()
+        assert differences.display
+        assert differences.region.y == values.region.y
+        assert differences.region.x > values.region.x
+
+
+async def test_a_run_that_is_far_behind_has_a_curve_in_the_plot(app: MarketApp, play_small: Play) -> None:
+    sessions = [play_small(), play_small(rounds=3, state=RunState.PAUSED)]
+    async with showing(app, CompareScreen(sessions, app), (120, 40)) as (pilot, screen):
+        await pilot.press("l", "tab", "tab")
+        assert [(curve.sign, curve.xs[-1]) for curve in screen.query(Plot).first().curves] == [("1", 12), ("2", 3)]
+
+
 async def test_plots_have_targets_and_differences_and_are_saved(
     app: MarketApp, play_small: Play, scenario_text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -285,10 +323,11 @@ async def test_plots_have_targets_and_differences_and_are_saved(
         base, other = (curve.ys for curve in differences.curves)
         assert not base.any()
         assert other.any()
-        assert list(other) == pytest.approx(list(of[1] - of[0]))
+        both = min(map(len, of))  # rounds that are above the beginning of the axis
+        assert list(other[-both:]) == pytest.approx(list(of[1][-both:] - of[0][-both:]))
         await pilot.press("b")
         assert "difference from 2 " in str(differences.border_title)
-        assert list(differences.curves[0].ys) == pytest.approx(list(of[0] - of[1]))
+        assert list(differences.curves[0].ys[-both:]) == pytest.approx(list(of[0][-both:] - of[1][-both:]))
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
         assert not differences.display
