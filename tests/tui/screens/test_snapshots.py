@@ -15,6 +15,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.widgets import Input
 
+from scenarios.logs.run_state import RunState
 from support.screens import Play
 from support.shell import flmarket
 from support.tiers import slow
@@ -136,6 +137,28 @@ async def compare(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
     return "round 9"
 
 
+async def compare_means(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+    """Of three policies, one of which has other seeds."""
+    text, sessions = (app.folder / "small.toml").read_text(), []
+    for policy, seeds in (("random", (0, 1, 2)), ("d-first", (1, 2, 3)), ("lcfa", (0, 1, 2))):
+        for seed in seeds:
+            sessions.append(play(text.replace('"random"', f'"{policy}"'), seed=seed))
+            sessions[-1].policy = policy
+    app.push_screen(CompareScreen(sessions, app))
+    await pilot.pause()
+    await pilot.press("tab", "tab")
+    return "gamma: "
+
+
+async def compare_fork(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
+    text = (app.folder / "small.toml").read_text()
+    change = '[[interventions]]\nround = 4\nkey = "services.gamma.budget"\nvalue = 2\n'
+    fork, original = play(text + change), play(text, rounds=3, state=RunState.PAUSED)
+    fork.hash8 = "11111111"
+    app.push_screen(CompareScreen([fork, original], app))
+    return "All the same so far"
+
+
 async def events(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
     screen = MarketScreen(play(), app)
     app.push_screen(screen)
@@ -184,6 +207,8 @@ AT_ALL_SIZES: dict[str, Opening] = {
     "rivalry": rivalry,
     "configure": configure,
     "training": training,
+    "compare_means": compare_means,
+    "compare_fork": compare_fork,
     "help": market("4", "question_mark", shows="Why each client trained"),
     "intervention": intervention,
 }
