@@ -25,6 +25,7 @@ STATUS = {
     Status.LEFT: "⏏ left",
     Status.WAITING: "… waiting",
 }
+MISSED = "✘ missed"  # the target, as the run is over
 STATUS_COLOR = {
     Status.TRAINING: "primary",
     Status.REACHED: "success",
@@ -65,7 +66,10 @@ class ServicesTable(TableView):
         assert view is not None  # noqa: S101 - a row is there
         row = _in_walk(view, m)
         width = max(BARS[0], min(BARS[-1], (self.size.width - REST) // 2))
-        mark = tint(self.app, STATUS_COLOR[row.status], bold=row.status is Status.REACHED)
+        status, mark_color = STATUS[row.status], STATUS_COLOR[row.status]
+        if row.status is Status.TRAINING and view.ended:
+            status, mark_color = MISSED, "warning"
+        mark = tint(self.app, mark_color, bold=row.status is Status.REACHED)
         faint = tint(self.app, "foreground", dim=not row.status.takes_part)
         markup = "–" if not row.mean_bid or row.mean_payment is None else f"{row.mean_payment / row.mean_bid:.2f}"
         budget = row.spent / row.budget if row.budget else 0.0
@@ -74,7 +78,7 @@ class ServicesTable(TableView):
         return (
             plain(sign(m), series_color(m)),
             plain(row.service, series_color(m)),
-            plain(STATUS[row.status], mark),
+            plain(status, mark),
             Text.assemble(
                 (accuracy, mark), (bar(row.accuracy if known else 0.0, width, row.target_accuracy), series_color(m))
             ),

@@ -13,6 +13,7 @@ from des.log_records import Kind, MarketEvent
 from des.observation import Status
 from scenarios.file.schema import Scenario
 from scenarios.logs.reading import LoggedRound
+from scenarios.logs.run_state import RunState
 from tui.state.bid_verdicts import BidVerdict, RoundBook
 from tui.state.history import History
 from tui.state.watched_run import Session
@@ -62,6 +63,12 @@ class Moment:
     def begun(self) -> bool:
         """Whether there is a round; panels show nothing before the first one."""
         return 0 < self.round <= len(self.session.history)
+
+    @property
+    def ended(self) -> bool:
+        """Whether the last round of a complete run is shown, after which no service trains."""
+        over = self.session.state is RunState.COMPLETE
+        return over and self.event is None and self.round == len(self.session.history)
 
     @cached_property
     def logged(self) -> LoggedRound:

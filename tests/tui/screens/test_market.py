@@ -424,6 +424,25 @@ async def test_a_complete_run_is_being_read_and_not_starting_before_its_rounds_a
         assert status(screen).endswith("reading the run's files")
 
 
+async def test_after_the_end_of_a_run_a_service_has_missed_its_target_and_does_not_train(
+    app: MarketApp, play_small: Play
+) -> None:
+    session = play_small(state=RunState.RUNNING)
+    async with watching(app, session) as (pilot, screen):
+        table = screen.query_one(ServicesTable)
+        [gone, *_] = [row.status.gone for row in session.history[12].services]
+        for state, key, words in (
+            (RunState.RUNNING, "end", "▶ training"),
+            (RunState.COMPLETE, "end", "✘ missed"),
+            (RunState.COMPLETE, "left", "▶ training"),  # the round before the last
+        ):
+            session.move(state)
+            await pilot.press(key)
+            shown = [table.cell(index, "status").plain for index in range(3)]
+            assert shown == ["⏏ left", words, words], (state, key)
+        assert gone
+
+
 WAITS = {
     RunState.STARTING: "loading data and models",
     RunState.READING: "reading the run's files",

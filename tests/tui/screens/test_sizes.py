@@ -8,6 +8,7 @@ from textual.pilot import Pilot
 from textual.widgets import Button
 
 from scenarios.loader import parse
+from scenarios.logs.run_state import RunState
 from support.screens import Play, notes, painted, screen_of, until, watching
 from tui.app import MarketApp
 from tui.panels.answers import AnswerPanel
@@ -45,7 +46,7 @@ async def resized(pilot: Pilot[None], size: tuple[int, int]) -> None:
 
 
 async def test_services_lose_columns_and_get_them_back(app: MarketApp, play_small: Play) -> None:
-    async with watching(app, play_small(), (200, 60)) as (pilot, screen):
+    async with watching(app, play_small(state=RunState.RUNNING), (200, 60)) as (pilot, screen):
         table = screen.query_one(ServicesTable)
         wide = titles(app)
         assert wide.split()[-2:-1] == ["set"]
