@@ -93,7 +93,10 @@ class EntryList(OptionList, Generic[Entry]):
         kept = self.chosen
         self.filled, self._sections = True, sections
         self._shown = {key: entry for _, entries in sections for key, _, entry in entries}
-        start = next((key for title, entries in sections if title != first for key, _, _ in entries), None)
+        start = next(
+            (key for title, entries in sections if title != first for key, _, _ in entries),
+            next(iter(self._shown), None),
+        )
         self._list()
         old = next((key for key, entry in self._shown.items() if entry == kept), None)
         if old is not None or start is not None:
