@@ -343,6 +343,7 @@ def greedy(seen: np.ndarray) -> np.ndarray:
 REACH = 1.0
 
 
+@pytest.mark.slow
 def test_an_agent_s_policy_is_played_anywhere_and_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     scenario = flmarket.load("quickstart", QUICK)
 

@@ -15,6 +15,7 @@ from audit.world import World
 from scenarios.logs.columns import ROUNDS
 
 
+@pytest.mark.slow
 def test_no_column_is_wrong(runs: list[Run]) -> None:
     assert {run.path: found for run in runs if (found := wrong(run))} == {}
 
@@ -47,7 +48,7 @@ def test_what_is_checked_happens_in_the_runs(runs: list[Run]) -> None:
     assert any("total_budget" in service for run in runs for service in run.services.values())
 
 
-OTHER = {"status": "reached", "policy": "lcfa", "dataset": "digits", "outcome": "outbid", "event": "exit"}
+OTHER = {"status": "reached", "policy": "mirror", "dataset": "digits", "outcome": "outbid", "event": "exit"}
 """Other words for cells of text; other numbers are larger."""
 SUMS = [column.name for column in ROUNDS.columns if column.rule == "totals"]
 """Sums over the offers of rounds.csv: verify derives them from offers.csv alone, and test_mutations.py shows it."""

@@ -56,6 +56,7 @@ def drawn(number: int) -> tuple[dict, Fraction]:
     return kind | {"population": people, "services": [service], "timeline": timeline, "curves": curves}, whole
 
 
+@pytest.mark.slow
 def test_no_job_falls_that_fractions_keep() -> None:
     """500 timelines. Rounded to a microsecond, a job may be kept that takes half of one too long, no more."""
     kinds = [drawn(number) for number in range(500)]

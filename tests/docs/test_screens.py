@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+import pytest
 from textual.pilot import Pilot
 
 from scenarios.loader import builtin_text
@@ -68,6 +69,7 @@ def both_are_complete(app: MarketApp) -> bool:
     return painted(app).splitlines()[0].count("✔ complete") == 2
 
 
+@pytest.mark.slow
 async def test_why_a_service_lost_a_client(tmp_path: Path) -> None:
     async with at_home(tmp_path, (80, 24)) as (pilot, press):
         app = await press("why did `strokes` lose client 8 in round 10?")
@@ -75,6 +77,7 @@ async def test_why_a_service_lost_a_client(tmp_path: Path) -> None:
         await until(pilot, lambda: why in " ".join(painted(app).replace("│", " ").split()), why)
 
 
+@pytest.mark.slow
 async def test_two_policies_are_compared(tmp_path: Path) -> None:
     async with at_home(tmp_path, (120, 40)) as (pilot, press):
         app = await press("compare the policies `random` and `hqfa`")
@@ -87,6 +90,7 @@ async def test_two_policies_are_compared(tmp_path: Path) -> None:
             assert re.search(r"\d\d\.\d\d  [+-]\d+\.\d\d", second)  # accuracy, and its difference
 
 
+@pytest.mark.slow
 async def test_a_budget_is_cut_and_what_it_did_is_seen(tmp_path: Path) -> None:
     async with at_home(tmp_path, (120, 40)) as (pilot, press):
         app = await press("cut the budget of `strokes` from 20 to 5 after round 10")

@@ -4,9 +4,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 import flmarket
 
 
+@pytest.mark.slow
 def test_the_values_of_a_run(tmp_path: Path) -> None:
     script = Path(__file__).parents[2] / "examples" / "client_value.py"
     [run] = flmarket.run(flmarket.load("quickstart", {"rounds": 1}), "lcfa", out=tmp_path, progress=False).paths

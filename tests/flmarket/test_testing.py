@@ -261,6 +261,7 @@ def test_the_message_says_which_contract_is_broken_and_where(
     assert message in str(caught.value)
 
 
+@pytest.mark.slow
 def test_measures_of_the_product_and_one_of_ones_own_keep_their_contracts() -> None:
     @measure("paid-a-client", per_service="mean")
     def paid_a_client(run: RunTables) -> Any:
@@ -271,6 +272,7 @@ def test_measures_of_the_product_and_one_of_ones_own_keep_their_contracts() -> N
     check_measure(ALL_MEASURES.load("envy"))
 
 
+@pytest.mark.slow
 def test_a_measure_that_breaks_its_contracts_is_named_with_the_market() -> None:
     @measure("price")
     def price(run: RunTables) -> float:

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pytest
+
 from des.log_records import Outcome, RoundReport
 from des.mechanism import DEFAULT
 from learning.play_round import play
@@ -30,6 +32,7 @@ def played(workers: int) -> list[RoundReport]:
     return reports
 
 
+@pytest.mark.slow
 def test_ten_services_train_for_real_among_ten_thousand_clients_whatever_the_workers() -> None:
     scenario = crowd()
     assert (scenario.clients.count, len(scenario.services)) == (10_000, 10)

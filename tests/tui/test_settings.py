@@ -137,6 +137,7 @@ async def test_keys_are_changed_by_name_and_themes_of_the_users_own_are_there(sm
         assert screen.head.round == 3
 
 
+@pytest.mark.slow
 async def test_the_palette_has_every_key_scenario_and_run(small: Path, play_small: Play) -> None:
     app = MarketApp(out=small / "runs", folder=small)
     async with app.run_test(size=(120, 40)) as pilot:

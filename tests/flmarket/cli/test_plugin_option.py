@@ -53,6 +53,7 @@ def test_a_policy_from_a_file_is_listed_validated_run_verified_and_reported(shel
     assert (status, "big-spender*" in out) == (0, True)  # privileged
 
 
+@pytest.mark.slow
 def test_a_report_tells_of_runs_that_an_earlier_version_of_a_policy_played(shell: Shell, tmp_path: Path) -> None:
     play = ["run", "market.toml", "--policy", "big-spender", "--plugin", "mine.py", "--workers", "0"]
     told = "runs of 'small' with 'big-spender' were played with different versions of policy big-spender, so their"

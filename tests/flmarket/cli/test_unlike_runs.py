@@ -78,6 +78,7 @@ def test_a_batch_that_skips_runs_in_other_arithmetic_tells(first: RunDirectory, 
     assert told in done.stderr
 
 
+@pytest.mark.slow
 def test_a_batch_that_skips_runs_of_another_version_tells_once(first: RunDirectory, tmp_path: Path) -> None:
     def told(*words: str) -> str:
         return shell.flmarket("run", "small.toml", *words, cwd=tmp_path).stderr

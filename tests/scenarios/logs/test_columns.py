@@ -96,6 +96,7 @@ export([Path("runs")], Path("all.csv"))
 """
 
 
+@pytest.mark.slow
 def test_a_column_of_rounds_is_added_in_two_files(tmp_path: Path) -> None:
     """The changes are those of CONTRIBUTING.md, "Adding a column to a log", made to a copy of the packages."""
     house = tmp_path / "house"

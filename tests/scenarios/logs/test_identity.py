@@ -170,6 +170,7 @@ def test_an_edit_that_the_digests_were_made_to_fit_is_found(
         assert found_by(lambda: not read([tmp_path])), what
 
 
+@pytest.mark.slow
 def test_a_meta_json_that_lacks_a_value_or_has_another_is_one_sentence(played: dict[str, Run], tmp_path: Path) -> None:
     """Whatever it is, with a digest that fits; and the other runs are reported."""
     whole = copied(played["training"], tmp_path)

@@ -80,6 +80,7 @@ def test_no_process_outlives_the_one_that_started_it(how: signal.Signals, tmp_pa
     assert len(list(tmp_path.glob("*.begun"))) == 3
 
 
+@pytest.mark.slow
 def test_a_script_without_a_guard_may_spread_tasks(tmp_path: Path) -> None:
     program = "from scenarios.running.pool import as_they_end\nprint(dict(as_they_end(abs, [-1, 2], 2, [], 'ended')))\n"
     (tmp_path / "bare.py").write_text(program)

@@ -91,6 +91,7 @@ def test_nothing_is_drawn_before_a_run_is_played(tmp_path: Path) -> None:
     assert opened == ["digits"]  # which scikit-learn has
 
 
+@pytest.mark.slow
 def test_all_are_the_policies_that_can_play_and_the_others_are_named() -> None:
     names, notes = expand(["fmore(weight=4)", "all"], [load("quickstart")], Shelf())
     assert names == ["fmore(weight=4)", *(name for name in POLICIES.names() if name != "mahdrl-paper")]

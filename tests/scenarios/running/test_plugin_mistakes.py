@@ -248,6 +248,7 @@ def test_what_cannot_be_loaded_or_created_ends_no_batch_in_silence(
     assert not (folder / "runs").exists()
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_while_scenarios_are_checked_fails_the_batch(folder: Path) -> None:
     kills = "os.kill(os.getpid(), 9)"  # as the system does where memory runs out
     (folder / "mine.py").write_text(DEFINITION.replace("IN_INIT", kills).replace("AT_IMPORT", ""))

@@ -88,6 +88,7 @@ def children() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_two_jobs_give_the_same_bytes_as_one(
     text: str, tmp_path: Path, shelf: Shelf, files_of: Callable[[Path], dict[str, bytes]]
 ) -> None:
@@ -162,6 +163,7 @@ def test_an_interrupted_batch_leaves_no_process_and_goes_on(
 
 
 @pytest.mark.usefixtures("plugin")
+@pytest.mark.slow
 def test_how_far_a_run_in_a_worker_is_can_be_read_from_its_files(
     text: str, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -122,6 +122,7 @@ async def test_where_there_is_no_answer_it_says_why(
         assert not listed(screen)
 
 
+@pytest.mark.slow
 async def test_esc_closes_the_answers_and_leads_back_to_where_one_asked(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (80, 24)) as (pilot, screen):
         for size in ((80, 24), (160, 48)):
@@ -164,6 +165,7 @@ def test_a_panel_that_takes_the_place_of_others_is_as_wide_as_they_are() -> None
         assert not behind or spans[panel] == sum(spans[other] for other in behind)
 
 
+@pytest.mark.slow
 async def test_the_order_book_gives_reasons_and_follows_what_is_chosen(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         book = screen.query_one(BookPanel)
@@ -252,6 +254,7 @@ def refused(screen: MarketScreen) -> list[tuple[int, int]]:
     return [(m, c) for m in range(3) for c in range(book.clients) if book.verdict(m, c) is BidVerdict.OUTBID]
 
 
+@pytest.mark.slow
 async def test_what_is_chosen_elsewhere_has_its_line_in_the_order_book(app: MarketApp, play_small: Play) -> None:
     session = play_small()
     left = session.history.exits[0]

@@ -240,6 +240,7 @@ async def test_failures_with_their_line_groups_and_comparison(small: Path) -> No
         assert isinstance(app.screen, HelpScreen)
 
 
+@pytest.mark.slow
 async def test_the_way_back_leads_to_the_batch_and_from_home_to_the_same_folder(small: Path, tmp_path: Path) -> None:
     folder = tmp_path / "given"
     assert flmarket("run", str(small / "small.toml"), "--out", str(folder), "-q").returncode == 0

@@ -110,6 +110,7 @@ async def test_every_key(app: MarketApp, play_small: Play, scenario_text: str) -
         assert app.screen.session is sessions[1]
 
 
+@pytest.mark.slow
 async def test_the_dialog_lists_every_run_to_compare(
     app: MarketApp, play_small: Play, scenario_text: str, small: Path
 ) -> None:
@@ -448,6 +449,7 @@ async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, p
         assert "3 small · as-configured · seed 2 · round 0 … waiting" in rendered(screen, "#compare-status")
 
 
+@pytest.mark.slow
 async def test_another_policy_now_is_the_open_run_of_it(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         text, out = (small / "small.toml").read_text(), str(small / "runs")

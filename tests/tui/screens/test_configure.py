@@ -54,6 +54,7 @@ def row(screen: ConfigureScreen, *path: str | int) -> FieldRow:
     return next(found for found in screen.query(FieldRow) if found.path == path)
 
 
+@pytest.mark.slow
 async def test_problems_stand_beside_the_field_in_the_words_of_validate(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await filled_form(app, pilot, small)
@@ -169,6 +170,7 @@ async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, smal
         assert other.own == small / "new.toml"
 
 
+@pytest.mark.slow
 async def test_a_removed_value_takes_its_default(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await filled_form(app, pilot, small)
@@ -184,6 +186,7 @@ async def test_a_removed_value_takes_its_default(app: MarketApp, small: Path) ->
         await until(pilot, lambda: len(parse(screen.document.text).interventions) == 1)
 
 
+@pytest.mark.slow
 async def test_nothing_is_lost_to_a_full_disk_or_to_another_editor(
     app: MarketApp, small: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -233,6 +236,7 @@ async def test_nothing_is_lost_to_a_full_disk_or_to_another_editor(
 MARK = b"\xef\xbb\xbf"
 
 
+@pytest.mark.slow
 async def test_a_file_keeps_its_line_ends_and_its_byte_order_mark(app: MarketApp, small: Path) -> None:
     path = small / "small.toml"
     path.write_bytes(MARK + path.read_bytes().replace(b"\n", b"\r\n"))
@@ -270,6 +274,7 @@ async def test_a_scenario_that_is_a_link_stays_one(app: MarketApp, small: Path) 
     assert "rounds = 20 #" in real.read_text()
 
 
+@pytest.mark.slow
 async def test_the_form_has_every_key_and_counts_every_problem_on_a_tab(app: MarketApp, small: Path) -> None:
     """Also those of [market], whose options are free, and of [[runs]]."""
     path = small / "small.toml"
@@ -360,6 +365,7 @@ async def test_where_there_is_no_service_none_is_duplicated(app: MarketApp, smal
         assert notes(app) == ["There is no service to duplicate; press F2 to add one."]
 
 
+@pytest.mark.slow
 async def test_beside_the_form_stands_what_the_scenario_means_where_there_is_room(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(160, 48)) as pilot:
         screen = await form(app, pilot, small)
@@ -380,6 +386,7 @@ async def test_beside_the_form_stands_what_the_scenario_means_where_there_is_roo
         assert not screen.query_one("#form-side").size
 
 
+@pytest.mark.slow
 async def test_values_say_what_they_come_to_in_this_market(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(200, 60)) as pilot:
         screen = await filled_form(app, pilot, small)
@@ -395,6 +402,7 @@ async def test_values_say_what_they_come_to_in_this_market(app: MarketApp, small
             assert "→ buys about 10 clients a round" in painted(app)
 
 
+@pytest.mark.slow
 async def test_a_long_path_is_cut_with_a_sign_and_what_has_changed_is_said(app: MarketApp, small: Path) -> None:
     folder = small / "a-folder-with-a-long-name" / "and-another-one-with-a-longer-name" / "and-a-third-one-below-them"
     folder.mkdir(parents=True)
@@ -413,6 +421,7 @@ async def test_a_long_path_is_cut_with_a_sign_and_what_has_changed_is_said(app: 
         await until(pilot, lambda: painted(app).splitlines()[0].rstrip().endswith("✎ changed"))
 
 
+@pytest.mark.slow
 async def test_the_tab_key_goes_from_field_to_field_and_choices_are_listed_on_demand(
     app: MarketApp, small: Path
 ) -> None:
@@ -450,6 +459,7 @@ async def test_the_tab_key_goes_from_field_to_field_and_choices_are_listed_on_de
         await until(pilot, lambda: bids.query(Select) and bids.query_one(Select).expanded)
 
 
+@pytest.mark.slow
 async def test_groups_of_clients_are_edited_as_a_list_of_tables(app: MarketApp, small: Path) -> None:
     path = small / "small.toml"
     groups = '[[clients.groups]]\nname = "servers"  # two\ncount = 2\n\n'

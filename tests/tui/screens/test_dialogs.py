@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from rich.style import Style
 from textual.command import CommandList
 from textual.events import Click
@@ -33,6 +34,7 @@ async def intervention(pilot: Pilot[None], key: str, value: str, round_: int) ->
     return "" if pilot.app.screen is not dialog else rendered(dialog, ".problem")
 
 
+@pytest.mark.slow
 async def test_what_is_proposed_follows_the_choice_and_errors_go_with_a_change(
     app: MarketApp, play_small: Play
 ) -> None:
@@ -160,6 +162,7 @@ async def test_policies_and_the_mechanism_can_be_changed(app: MarketApp, play_sm
     assert [[(change.round, change.key) for change in changed] for changed in made] == [[(4, key)] for key in changes]
 
 
+@pytest.mark.slow
 async def test_a_fork_shows_the_chosen_service_and_marks_its_original(
     app: MarketApp, small: Path, fake_runner: Runner
 ) -> None:
@@ -185,6 +188,7 @@ async def test_a_fork_shows_the_chosen_service_and_marks_its_original(
         assert compared.service == 2
 
 
+@pytest.mark.slow
 async def test_keys_that_come_faster_than_screens_go_close_one_alone(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await pilot.press("colon")
@@ -210,6 +214,7 @@ async def test_keys_that_come_faster_than_screens_go_close_one_alone(app: Market
         assert dialog in app.screen_stack
 
 
+@pytest.mark.slow
 async def test_the_command_line_opens_again_at_once_and_closes_while_it_gathers(app: MarketApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("colon")
@@ -256,6 +261,7 @@ COMMANDS = (
 """A word, the first command that it finds, and its key."""
 
 
+@pytest.mark.slow
 async def test_a_word_finds_the_command_and_its_key_and_enter_does_it(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (120, 40)) as (pilot, _):
 

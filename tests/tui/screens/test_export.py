@@ -124,6 +124,7 @@ def test_a_recording_may_begin_with_a_later_round(two_services: str, tmp_path: P
     assert "round 3/4" in first
 
 
+@pytest.mark.slow
 def test_a_run_without_a_round_is_refused(two_services: str, tmp_path: Path) -> None:
     run = tmp_path / "market-00000000" / "as-configured" / "seed-0000"
     run.mkdir(parents=True)

@@ -46,6 +46,7 @@ async def home(pilot: Pilot[None]) -> HomeScreen:
     return screen
 
 
+@pytest.mark.slow
 async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp, small: Path) -> None:
     (small / "mine.csv").write_text(",".join(NEEDED) + "\n")
     async with app.run_test(size=(120, 40)) as pilot:
@@ -107,6 +108,7 @@ def preview_of(screen: HomeScreen) -> str:
     return " ".join(text_of(screen.query_one("#preview")).split())
 
 
+@pytest.mark.slow
 async def test_what_is_no_scenario_is_previewed_with_its_problems_and_not_run(app: MarketApp, small: Path) -> None:
     right = (small / "small.toml").read_text()
     (small / "broken.toml").write_text(right.replace("hqfa", "hqfaa"))
@@ -143,6 +145,7 @@ async def test_what_is_no_scenario_is_previewed_with_its_problems_and_not_run(ap
             await until(pilot, lambda: screen.chosen is None)
 
 
+@pytest.mark.slow
 async def test_a_run_that_plays_is_followed_in_list_and_preview(app: MarketApp, small: Path, play_small: Play) -> None:
     place = small / "runs" / "small-00000000" / "hqfa" / "seed-0001"
     write_run(play_small(rounds=3), place)
@@ -157,6 +160,7 @@ async def test_a_run_that_plays_is_followed_in_list_and_preview(app: MarketApp, 
         await until(pilot, lambda: [it.state for it in screen.entries if it.is_run] == ["interrupted"], "its end")
 
 
+@pytest.mark.slow
 async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_small: Play) -> None:
     for policy, rounds in (("hqfa", 12), ("lcfa", 5)):
         write_run(play_small(rounds=rounds), small / "runs" / "small-00000000" / policy / "seed-0001")
@@ -182,6 +186,7 @@ async def test_keys_lead_to_the_other_screens(app: MarketApp, small: Path, play_
         await pilot.press("escape", "q")
 
 
+@pytest.mark.slow
 async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Play) -> None:
     place = write_run(play_small(), small / "runs" / "small-00000000" / "hqfa" / "seed-0001")
     app = MarketApp(run=place, out=small / "runs", folder=small)
@@ -197,6 +202,7 @@ async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Play) ->
 
 
 @pytest.mark.usefixtures("just_now")
+@pytest.mark.slow
 async def test_recent_runs_show_their_state_and_are_found_by_it(app: MarketApp, small: Path, play_small: Play) -> None:
     runs = small / "runs" / "small-00000000"
     for policy in ("hqfa", "lcfa", "random", "ucb", "oort"):
@@ -276,6 +282,7 @@ def test_a_run_whose_plug_in_is_not_loaded_is_previewed(app: MarketApp, small: P
 
 
 @pytest.mark.usefixtures("just_now")
+@pytest.mark.slow
 async def test_a_long_name_is_cut_before_seed_state_and_age(app: MarketApp, small: Path, play_small: Play) -> None:
     long = "a-scenario-whose-name-has-as-many-letters-as-a-name-may-have-64a"
     for seed in (1, 2):
@@ -290,6 +297,7 @@ async def test_a_long_name_is_cut_before_seed_state_and_age(app: MarketApp, smal
                 assert re.search(r"a-scenario-\S*… as-configured seed [12] ▷ incomplete just now", row)
 
 
+@pytest.mark.slow
 async def test_a_run_is_previewed_with_curves_that_fit_the_room(app: MarketApp, small: Path, play_small: Play) -> None:
     write_run(play_small(), small / "runs" / "small-00000000" / "hqfa" / "seed-0001")
     async with app.run_test(size=(80, 24)) as pilot:
@@ -308,6 +316,7 @@ async def test_a_run_is_previewed_with_curves_that_fit_the_room(app: MarketApp, 
         await until(pilot, lambda: 'name = "changing"' in painted(app))
 
 
+@pytest.mark.slow
 async def test_who_has_nothing_yet_is_offered_three_beginnings(tmp_path: Path) -> None:
     app = MarketApp(out=tmp_path / "runs", folder=tmp_path)
     async with app.run_test(size=(120, 40)) as pilot:

@@ -41,6 +41,7 @@ def check(lines: list[tuple[str, str]], of: str) -> None:
     assert not [purpose for _, purpose in lines if purpose.startswith(RAW)], of
 
 
+@pytest.mark.slow
 async def test_each_key_is_listed_once_and_by_its_purpose(app: MarketApp, play_small: object, small: Path) -> None:
     session = play_small()
     async with watching(app, session) as (pilot, _):
@@ -75,6 +76,7 @@ async def test_each_key_is_listed_once_and_by_its_purpose(app: MarketApp, play_s
         assert listed(app)["Search the list for words"] == "/"
 
 
+@pytest.mark.slow
 async def test_the_keys_of_all_screens_are_searched(app: MarketApp, play_small: Play) -> None:
     def found() -> list[tuple[str, str]]:
         """The keys that are shown, each with where it works."""
@@ -114,6 +116,7 @@ async def at_home(pilot: Pilot[None]) -> EntryList[object]:
     return entries
 
 
+@pytest.mark.slow
 async def test_at_home_they_move_and_find_what_was_searched_for(app: MarketApp) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         entries = await at_home(pilot)
@@ -144,6 +147,7 @@ async def test_at_home_they_move_and_find_what_was_searched_for(app: MarketApp) 
         await screen_of(pilot, HelpScreen)
 
 
+@pytest.mark.slow
 async def test_on_the_market_screen_keys_stay_and_the_order_book_is_searched(
     app: MarketApp, play_small: object
 ) -> None:
@@ -175,6 +179,7 @@ async def test_on_the_market_screen_keys_stay_and_the_order_book_is_searched(
         assert (app.screen, book.target.cursor) == (screen, began)
 
 
+@pytest.mark.slow
 async def test_they_search_tables_and_lists_and_are_letters_in_a_field(
     app: MarketApp, play_small: Play, scenario_text: str, small: object
 ) -> None:
@@ -221,6 +226,7 @@ def line(app: MarketApp) -> str:
     return painted(app).splitlines()[-1]
 
 
+@pytest.mark.slow
 async def test_the_keys_are_those_of_the_focus_and_a_click_presses_one(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (200, 48)) as (pilot, screen):
         await pilot.press("1")

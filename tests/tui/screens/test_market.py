@@ -32,6 +32,7 @@ def displayed(screen: MarketScreen) -> list[int]:
     return [panel.NUMBER for panel in screen.panels.all if panel.display]
 
 
+@pytest.mark.slow
 async def test_keys_go_through_the_rounds_and_say_why_where_they_do_not(app: MarketApp, play_small: Play) -> None:
     session = play_small()
     exits, conflicts = session.history.exits, session.history.conflicts
@@ -106,6 +107,7 @@ async def test_a_run_opens_at_the_round_that_is_asked_for(two_services: str, tmp
         assert app.screen.head.round == len(app.screen.session.history) > 2
 
 
+@pytest.mark.slow
 async def test_walking_through_the_events_of_a_round_and_filtering_them(app: MarketApp, play_small: Play) -> None:
     from tui.screens.help import HelpScreen
 
@@ -176,6 +178,7 @@ def _served(screen: MarketScreen) -> tuple[int, int]:
     return names.index(offer.service), offer.client
 
 
+@pytest.mark.slow
 async def test_a_replay_plays_pauses_and_changes_speed(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await pilot.press("minus", "minus")
@@ -197,6 +200,7 @@ async def test_a_replay_plays_pauses_and_changes_speed(app: MarketApp, play_smal
         assert screen.head.round == 2
 
 
+@pytest.mark.slow
 async def test_panels_are_reached_and_maximised_and_curves_switched_and_copied(
     app: MarketApp, play_small: Play
 ) -> None:
@@ -283,6 +287,7 @@ async def test_files_that_are_cut_under_a_replay_end_it_and_not_the_app(app: Mar
         await until(pilot, lambda: words in status(screen), "the reason")
 
 
+@pytest.mark.slow
 async def test_a_small_terminal_has_tabs_and_panels_side_by_side_are_maximised(
     app: MarketApp, play_small: Play
 ) -> None:
@@ -454,6 +459,7 @@ WAITS = {
 }
 
 
+@pytest.mark.slow
 async def test_before_the_first_round_the_status_says_what_the_run_waits_for(app: MarketApp, play_small: Play) -> None:
     session = play_small(rounds=0, state=RunState.STARTING)
     async with watching(app, session) as (pilot, screen):

@@ -44,6 +44,7 @@ def played(tmp_path_factory: pytest.TempPathFactory) -> Played:
     return found, found.summary()
 
 
+@pytest.mark.slow
 async def test_compare_screen_summary_and_report_agree(app: MarketApp, played: Played) -> None:
     async with app.run_test(size=(200, 48)) as pilot:
         sessions = [app.runs.open(path) for path in played[0].paths]
@@ -83,6 +84,7 @@ async def test_the_market_screen_names_the_accuracy(app: MarketApp, tmp_path: Pa
         assert f"{100 * row.accuracy:.1f} → " in screen.query_one(ServicesTable).cells(0)[3].plain
 
 
+@pytest.mark.slow
 async def test_no_screen_speaks_of_test_images_where_nothing_is_trained(app: MarketApp, tmp_path: Path) -> None:
     (tmp_path / "curves.toml").write_text('name = "curves"\n' + TWO_SERVICES)
     paths = flmarket.run(tmp_path / "curves.toml", ["lcfa", "hqfa"], out=tmp_path / "runs", progress=False).paths

@@ -48,6 +48,7 @@ async def turn_to(pilot: Pilot[None], screen: MarketScreen, page: type) -> None:
             await pilot.press("v")
 
 
+@pytest.mark.slow
 async def test_every_page_fits_its_panel_in_the_place_of_events_and_cores(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (80, 24)) as (pilot, screen):
         panel, lines = screen.query_one(RivalryPanel), screen.query_one(RivalryLines)
@@ -81,6 +82,7 @@ async def test_every_page_fits_its_panel_in_the_place_of_events_and_cores(app: M
             assert behind[0].display
 
 
+@pytest.mark.slow
 async def test_rivals_money_and_the_summary_agree_with_the_log(app: MarketApp, play_small: Play) -> None:
     session = play_small()
     exit_ = session.history.exits[0]

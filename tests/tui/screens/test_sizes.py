@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from rich.text import Text
 from textual.events import MouseMove
 from textual.pilot import Pilot
@@ -69,6 +70,7 @@ async def test_a_long_name_is_cut_and_the_numbers_stay(app: MarketApp, play_smal
             assert not screen.query_one(ServicesTable).show_horizontal_scrollbar
 
 
+@pytest.mark.slow
 async def test_events_are_told_in_full_and_the_cursor_steps_over_them(app: MarketApp, play_small: Play) -> None:
     app.settings.panel = 5  # in which the user was last
     async with watching(app, play_small(), (80, 24)) as (pilot, screen):
@@ -103,6 +105,7 @@ async def test_events_are_told_in_full_and_the_cursor_steps_over_them(app: Marke
         assert chosen() == place
 
 
+@pytest.mark.slow
 async def test_with_a_panel_maximised_keys_that_lead_out_are_shown_and_work(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (80, 24)) as (pilot, screen):
         await pilot.press("4")
@@ -143,6 +146,7 @@ async def test_ctrl_c_says_how_to_quit_without_markup(app: MarketApp) -> None:
         assert "[" not in note
 
 
+@pytest.mark.slow
 async def test_a_click_chooses_a_line_a_panel_a_key_and_a_round(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await pilot.press("home")
@@ -188,6 +192,7 @@ async def test_a_tab_is_clicked_and_what_is_beside_the_tabs_is_not(app: MarketAp
         assert screen.query_one(AnswerPanel).has_focus_within
 
 
+@pytest.mark.slow
 async def test_runs_and_entries_are_chosen_by_a_click_opened_by_two(
     app: MarketApp, small: Path, play_small: Play
 ) -> None:

@@ -114,6 +114,7 @@ def recorded_run(scenario_text: str, out: Path, status: str = "complete") -> Pat
     return place
 
 
+@pytest.mark.slow
 async def test_enter_twice_on_a_scenario_opens_its_complete_run_as_it_is(app: MarketApp, scenario_text: str) -> None:
     place = recorded_run(scenario_text, app.out)
     before = (place / "meta.json").stat().st_mtime_ns
@@ -267,6 +268,7 @@ def test_policies_that_most_look_for_come_first_and_none_is_left_out(scenario_te
     assert sorted(listed) == sorted(POLICIES.names())
 
 
+@pytest.mark.slow
 async def test_r_on_a_run_proposes_that_run_again(app: MarketApp, small: Path, fake_runner: Runner) -> None:
     for policy in ("hqfa", None):
         play_headlessly(start_of(small, policy=policy, seed=3), fake_runner("formula"))

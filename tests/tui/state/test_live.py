@@ -36,6 +36,7 @@ def launch(app: MarketApp, start: Start) -> tuple[MarketScreen, Session, int]:
     return screen, session, runner_of(app, session)
 
 
+@pytest.mark.slow
 async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Path) -> None:
     """Home, edit, a changed budget, run, live to the end, export: with the runner as a process of its own."""
     async with app.run_test(size=(120, 40)) as pilot:
@@ -66,6 +67,7 @@ async def test_a_run_from_the_form_to_an_exported_csv(app: MarketApp, small: Pat
     assert "budget = 10\n" in (small / "small.toml").read_text()  # the file itself was not saved
 
 
+@pytest.mark.slow
 async def test_pause_step_speed_and_seek_while_it_runs(app: MarketApp, small: Path) -> None:
     # So many rounds that the run is not over before the pause, however slow the machine is.
     (small / "small.toml").write_text((small / "small.toml").read_text().replace("rounds = 12", "rounds = 80"))
@@ -271,6 +273,7 @@ async def test_an_exception_in_the_app_leaves_no_process(small: Path, fake_runne
     assert not any(map(alive, pids))
 
 
+@pytest.mark.slow
 def test_killing_the_app_ends_its_runner(small: Path, fake_runner: Runner) -> None:
     """SIGKILL leaves the app no chance; the runner sees its input end."""
     program = (

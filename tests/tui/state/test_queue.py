@@ -96,6 +96,7 @@ async def test_quitting_forgets_the_runs_that_wait(app: MarketApp, small: Path) 
     assert [len(session.history) for session in sessions[1:]] == [0, 0]
 
 
+@pytest.mark.slow
 async def test_a_run_is_the_same_however_its_scenario_is_written(app: MarketApp, small: Path) -> None:
     """A replay has the scenario with all defaults written out."""
     async with app.run_test() as pilot:
@@ -112,6 +113,7 @@ async def test_a_run_is_the_same_however_its_scenario_is_written(app: MarketApp,
         assert app.runs.start(replace(again, scenario=written, paused=True), "as configured") is not session
 
 
+@pytest.mark.slow
 async def test_a_run_of_another_program_is_opened_not_started(app: MarketApp, small: Path, fake_runner: Runner) -> None:
     start = start_of(small, paused=True)
     messages: Messages = SimpleQueue()

@@ -62,6 +62,7 @@ def test_a_watched_run_becomes_faster_and_slower_from_any_speed(rounds: int) -> 
     assert value(faster(speed, -1)) < speed < value(faster(speed, 1))
 
 
+@pytest.mark.slow
 async def test_the_status_says_how_fast_and_which_key_plays_at_full_speed(app: MarketApp, small: Path) -> None:
     # A run that lasts a minute is paused before it is over, and then its status is read, however slow the machine is.
     text = (small / "small.toml").read_text().replace("rounds = 12", "rounds = 300")
@@ -174,6 +175,7 @@ async def test_g_asks_for_a_round_and_goes_there(app: MarketApp, play_small: Pla
         assert screen.head.round == 5
 
 
+@pytest.mark.slow
 async def test_what_is_no_round_is_refused_with_the_rounds_there_are(app: MarketApp, play_small: Play) -> None:
     session = play_small(rounds=9, state=RunState.PAUSED)
     async with watching(app, session) as (pilot, screen):
@@ -265,6 +267,7 @@ async def test_it_is_shown_as_a_whole_where_nothing_is_to_move(
     assert not await parts_of_a_round(app, play_small(), monkeypatch)
 
 
+@pytest.mark.slow
 async def test_keys_switch_it_off_or_show_all_at_once(
     app: MarketApp, play_small: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -280,6 +283,7 @@ async def test_keys_switch_it_off_or_show_all_at_once(
         assert not app.settings.motion
 
 
+@pytest.mark.slow
 async def test_parts_of_a_round_are_not_those_of_the_next(app: MarketApp, play_small: Play) -> None:
     session = play_small()
     async with next_round_of(app, session) as (_, screen):

@@ -50,6 +50,7 @@ def test_the_contrasts_of_the_test_are_those_of_wcag() -> None:
     assert ratio(Color.parse("#ff0000"), white) == pytest.approx(4.00, abs=0.005)
 
 
+@pytest.mark.slow
 async def test_every_colour_of_text_is_legible_on_every_background_in_every_theme(app: MarketApp) -> None:
     async with app.run_test() as pilot:
         for theme in THEMES:
@@ -108,6 +109,7 @@ async def test_what_the_screens_show_is_legible_in_every_theme(app: MarketApp, p
     assert not {place: texts for place, texts in found.items() if texts}
 
 
+@pytest.mark.slow
 async def test_a_new_theme_is_shown_at_once(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await pilot.pause(0.2)
@@ -133,6 +135,7 @@ def is_grey(style: Style | None) -> bool:
     return all(color.triplet is None or len(set(color.triplet)) == 1 for color in colors)
 
 
+@pytest.mark.slow
 async def test_replay_and_comparison_are_shown_in_grey(
     small: Path, play_small: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -191,6 +194,7 @@ async def test_in_every_theme_the_chosen_row_has_one_background_one_sees(app: Ma
             assert len(colors) > 3, theme  # the text keeps its own
 
 
+@pytest.mark.slow
 async def test_tables_and_lists_show_it_alike(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await pilot.press("1", "down")

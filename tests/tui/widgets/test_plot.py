@@ -180,6 +180,7 @@ async def test_dots_of_several_curves_in_a_cell_are_all_shown_and_take_turns_or_
         assert {color.name for color in seen if color} == {"red", "blue"}
 
 
+@pytest.mark.slow
 async def test_curves_end_in_their_signs_before_an_upright_playhead(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await settled(pilot)
@@ -238,6 +239,7 @@ async def test_names_of_curves_that_end_together_stand_in_the_order_of_their_las
 # Targets
 
 
+@pytest.mark.slow
 async def test_targets_are_lines_at_every_size_and_in_every_round(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (80, 24)) as (pilot, _):
         await pilot.press("2")

@@ -78,6 +78,7 @@ def test_every_change_of_a_cell_of_other_runs_is_found(others: dict[str, Any], n
     assert len(outcomes) > 40
 
 
+@pytest.mark.slow
 def test_sums_of_offers_are_derived_without_any_code_of_the_market(
     script: Any, mutator: Any, others: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -139,6 +140,7 @@ def judged_twice(script: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path
     return is_found
 
 
+@pytest.mark.slow
 def test_runs_are_as_good_in_blocks_as_whole(mutator: Any, others: dict[str, Any], judged_twice: Any) -> None:
     """What clients have learned, a price that was posted, curves and money go from one block to the next."""
     for of in (mutator, *others.values()):
@@ -147,6 +149,7 @@ def test_runs_are_as_good_in_blocks_as_whole(mutator: Any, others: dict[str, Any
 
 
 @pytest.mark.usefixtures("judged_twice")
+@pytest.mark.slow
 def test_changes_of_rows_and_of_columns_are_found_in_blocks_as_whole(script: Any, mutator: Any) -> None:
     outcomes = [
         it for table in mutator.tables for how in script.ROW_CHANGES[table] for it in mutator.change_rows(table, how, 1)
@@ -188,6 +191,7 @@ def test_another_spelling_of_a_number_is_found(mutator: Any) -> None:
     assert [change for change, found in outcomes if not found] == []
 
 
+@pytest.mark.slow
 def test_every_change_of_rows_is_found_but_one_that_only_the_policy_knows(script: Any, mutator: Any) -> None:
     for table in mutator.tables:
         for how in script.ROW_CHANGES[table]:

@@ -106,6 +106,7 @@ class FollowsBids(PostedPrice):
         self.price = self.mean_bid // IMAGES
 
 
+@pytest.mark.slow
 def test_a_rule_that_remembers_is_attacked_over_several_rounds(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(MECHANISMS, "_registered", {})
     MECHANISMS.register("follows-bids", FollowsBids)

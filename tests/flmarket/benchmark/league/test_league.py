@@ -49,6 +49,7 @@ def test_payoffs_and_gains_are_those_of_the_runs(small_league: MakeLeague, tmp_p
     assert cells["lcfa", "lcfa"].gain.estimate == 0
 
 
+@pytest.mark.slow
 def test_games_that_the_folder_holds_are_not_played_again(
     small_league: MakeLeague, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_a_changed_suite_is_refused(
         read(folder, small_folder[1])
 
 
+@pytest.mark.slow
 def test_frozen_again_it_has_the_same_digest(small_folder: tuple[Path, str], tmp_path: Path) -> None:
     folder = shutil.copytree(small_folder[0], tmp_path / "version1")
     digest = benchmark("freeze_suite").freeze(folder, tmp_path / "work", tmp_path / "submissions")
