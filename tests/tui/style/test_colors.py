@@ -191,7 +191,7 @@ async def test_in_every_theme_the_chosen_row_has_one_background_one_sees(app: Ma
             assert {color.get_truecolor().hex.upper() for color, _ in looks(row) if color} == {tint.upper()}, theme
             assert {reverse for _, reverse in looks(row)} == {False}, theme
             colors = {style.color for _, style, _ in row[1:] if style is not None}
-            assert len(colors) > 3, theme  # the text keeps its own
+            assert len(colors) > 2, theme  # the text keeps its own; a missed target looks like a warning
 
 
 @pytest.mark.slow
