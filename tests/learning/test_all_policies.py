@@ -184,7 +184,10 @@ READS_BIDS = {"dearest", "pacing", "oort", "ucb", *LEARNS_PRICES, "mahdrl", "mah
 def test_what_a_client_asks_moves_nobodys_value_of_any_client(
     make_observation, make_context, policy, market, raised, by, budget, cores
 ) -> None:
-    """Who asks more is wanted no sooner, and the others stay in their order; what nobody can pay changes nothing."""
+    """Who asks more is wanted no sooner, and the others stay in their order; what nobody can pay changes nothing.
+
+    Of stackelberg it may: at one price for all quality, those take part as well whom it cannot pay.
+    """
     raised %= len(market)
     bids, dqi = np.array(market).T / [[1.0], [10.0]]
     there = np.arange(len(bids)) == raised
@@ -200,7 +203,8 @@ def test_what_a_client_asks_moves_nobodys_value_of_any_client(
     assert raised in before or raised not in after
     both = {*before} & {*after} - {raised}
     assert [client for client in before if client in both] == [client for client in after if client in both]
-    assert beyond == further
+    if policy != "stackelberg":
+        assert beyond == further
 
 
 # stackelberg names one price for all that are alike, or none; mahdrl-single was trained to take them by number.
