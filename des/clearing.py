@@ -213,8 +213,8 @@ class Platform:
                 jobs[place] = job
             record(Kind.AWARD, names[m], client, core, payment)
         if answers is not None:
-            for at, promised, done, _, cost in zip(won.tolist(), *(each.tolist() for each in answers), strict=True):
-                if job := jobs[at]:
+            for place, promised, done, _, cost in zip(won.tolist(), *(each.tolist() for each in answers), strict=True):
+                if job := jobs[place]:
                     job.promised, job.done, job.cost = promised, done, cost
                     job.outcome = job.outcome if promised else Outcome.DECLINED
         rest = iter(jobs)

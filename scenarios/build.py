@@ -311,11 +311,11 @@ def build_market(
     specs = [service_spec(scenario, service) for service in scenario.services]
     mechanism = mechanism or MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
     clients, clock, schedule = population_spec(scenario, behaviour), timeline(scenario), schedule_of(scenario)
-    parts = clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism, terms_of(scenario)
+    parts = clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism, contract_terms(scenario)
     return Market(*parts, sequential=scenario.market.sequential)
 
 
-def terms_of(scenario: Scenario) -> ContractTerms:
+def contract_terms(scenario: Scenario) -> ContractTerms:
     """Return the terms on which the services of a scenario hire."""
     return ContractTerms(scenario.market.contract_rounds, scenario.market.cancel_fee)
 
@@ -401,11 +401,11 @@ def population_spec(
         partitions=partitions,
         everything=not clients.data_size,
         serves=eligibility(scenario),
-        response=_terms(clients, response),
+        response=_response_terms(clients, response),
     )
 
 
-def _terms(clients: Clients, response: Response | None) -> Terms | None:
+def _response_terms(clients: Clients, response: Response | None) -> Terms | None:
     """Return the terms on which clients answer awards; None where they do all of the work."""
     own = clients.response
     terms = (Terms(response or it.create(), own.of, own.epsilon, own.delta, own.clip) for it in clients.answer())

@@ -39,7 +39,7 @@ from flmarket.analysis.log_frames import read_by_rounds, read_table
 from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.verification.round_conditions import Hired, RoundConditions, conditions
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf, backend_of, build_federation, fits_of, population_spec, terms_of
+from scenarios.build import Shelf, backend_of, build_federation, contract_terms, fits_of, population_spec
 from scenarios.file.checks import played
 from scenarios.file.client_files import intervals_of, require_same_partitions, trace_of
 from scenarios.file.schema import Market, NamedPlugin, Scenario
@@ -503,7 +503,7 @@ class Logs:
         """The conditions of the block's rounds, and what contracts come to in them."""
         names, spent = list(self.places), self.all_rounds["spent"].reshape(-1, len(self.places))
         sums = (spent.cumsum(axis=0) - spent)[self.numbers.start - 1 : self.numbers.stop - 1]
-        contracts, count = Contracts(terms_of(self.scenario), self.scenario.rounds), len(self.rows["offers"])
+        contracts, count = Contracts(contract_terms(self.scenario), self.scenario.rounds), len(self.rows["offers"])
         contracts.restore(self.before.contracts)
         hired, found = Hired(np.full(count, np.nan), np.full(count, np.nan), np.zeros(count, dtype=np.bool_)), []
         for number, before in zip(self.numbers, sums.tolist(), strict=True):

@@ -53,14 +53,19 @@ def by_default(weight: object) -> Callable[[], object]:
     return found
 
 
-@pytest.mark.parametrize("thing", [act, Agent], ids=["function", "class"])
-def test_what_is_used_from_around_counts_also_where_a_helper_or_a_base_class_uses_it(
-    thing: object, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def require_share_counts(thing: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Check that another ``SHARE`` gives another digest, and the same one the same."""
     before = digest(thing)
     assert digest(thing) == before
     monkeypatch.setitem(globals(), "SHARE", 0.6)
     assert digest(thing) != before
+
+
+@pytest.mark.parametrize("thing", [act, Agent], ids=["function", "class"])
+def test_what_is_used_from_around_counts_also_where_a_helper_or_a_base_class_uses_it(
+    thing: object, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require_share_counts(thing, monkeypatch)
 
 
 @cache
@@ -101,10 +106,7 @@ class Settable:
 def test_what_is_used_counts_in_constructors_and_in_what_decorators_wrap(
     thing: object, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    before = digest(thing)
-    assert digest(thing) == before
-    monkeypatch.setitem(globals(), "SHARE", 0.6)
-    assert digest(thing) != before
+    require_share_counts(thing, monkeypatch)
 
 
 def test_lambdas_that_share_a_line_differ() -> None:
