@@ -42,7 +42,7 @@ class BatchScreen(FollowingScreen[tuple[Look | None, Leagues, str]]):
         "batch",
         [
             Binding("enter", "open", "Open: Open the run; of a group of seeds, its runs", key_display="enter"),
-            Binding("s", "sort", "Sort: Sort by scenario, state, time left, accuracy or change"),
+            Binding("s", "sort", "Sort: Sort by scenario, accuracy, time left, state or change"),
             Binding("g", "group", "Group seeds: One line for all seeds of a scenario and policy"),
             Binding("n", "next_problem(1)", "Next problem: Go to the next run that failed or was interrupted"),
             Binding(
@@ -51,7 +51,7 @@ class BatchScreen(FollowingScreen[tuple[Look | None, Leagues, str]]):
                 "Previous problem: Go to the previous run that failed or was interrupted",
                 show=False,
             ),
-            Binding("space", "mark", "Mark: Mark the run, to compare it"),
+            Binding("space", "mark", "Mark: Mark the run, or all of the group, to compare them"),
             Binding("c", "compare", "Compare: Compare the marked runs"),
             Binding("escape", "back", "Back: Go back"),
             Binding("q", "app.quit", "Quit", show=False),
@@ -117,10 +117,8 @@ Time left is what is left at the present pace, at most: a run ends early when al
             status.update(words, layout=False)
         if self.look is None:
             return
-        runs = ordered(self.look.runs, self.order)
-        if self.only is not None:
-            runs = [run for run in runs if run.standing.path.parent == self.only]
-        lines: list[RunLine | RunGroup] = [*(grouped(runs) if self.groups else runs)]
+        runs = [run for run in self.look.runs if self.only in (None, run.standing.path.parent)]
+        lines: Sequence[RunLine | RunGroup] = (grouped if self.groups else ordered)(runs, self.order)
         self.query_one(BatchTable).show(lines, self.marked)
         self._lay_out(len(lines))
         self._detail()
@@ -225,11 +223,13 @@ Time left is what is left at the present pace, at most: a run ends early when al
         table.cursor = [*beyond, *places[::step]][0]
 
     def action_mark(self) -> None:
+        """Mark the run, or all runs of the group; where they are marked already, no longer."""
         line = self.query_one(BatchTable).chosen
-        if not isinstance(line, RunLine) or line.standing.state is RunState.WAITING:
+        runs = {run.standing.path for run in (line.runs if isinstance(line, RunGroup) else [line]) if run and run.begun}
+        if not runs:
             self.notify("Only runs that have begun can be marked.", timeout=3)
             return
-        self.marked ^= {line.standing.path}
+        self.marked = self.marked - runs if runs <= self.marked else self.marked | runs
         self.draw()
 
     def action_compare(self) -> None:

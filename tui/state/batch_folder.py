@@ -50,6 +50,16 @@ class RunLine:
         return self.scenario if self.market else self.standing.scenario
 
     @property
+    def accuracy(self) -> float | None:
+        """Its accuracy after the last round, %; None before the first."""
+        return self.standing.accuracy
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is something of it to be seen."""
+        return self.standing.state is not RunState.WAITING
+
+    @property
     def left(self) -> float | None:
         """Seconds until it ends at most; None where that is not known."""
         if self.rounds is None or not self.rate:
@@ -202,14 +212,15 @@ def _by_name(run: RunLine) -> tuple[Any, ...]:
     return run.standing.folder, run.standing.policy, int(seed) if seed.isdigit() else 0, run.standing.path
 
 
-ORDERS: Mapping[str, Callable[[RunLine], Any]] = {
+ORDERS: Mapping[str, Callable[[Any], Any]] = {
     "scenario and policy": _by_name,
+    "accuracy": lambda line: -(line.accuracy or 0.0),
+    "time left": lambda line: (line.left is None, line.left or 0.0),
     "state": lambda run: list(RunState).index(run.standing.state),
-    "time left": lambda run: (run.left is None, run.left or 0.0),
-    "accuracy": lambda run: -(run.standing.accuracy or 0.0),
     "last change": lambda run: -run.standing.changed,
 }
 """The orders of runs, by their names; runs that are equal in one are in the order of the first."""
+OF_GROUPS = ("accuracy", "time left")  # in which groups stand by what they have as a whole, not by their first run
 
 
 def ordered(runs: Iterable[RunLine], order: str) -> list[RunLine]:
@@ -262,12 +273,13 @@ class RunGroup:
         return time_left(self.runs)
 
 
-def grouped(runs: Sequence[RunLine]) -> list[RunGroup]:
-    """Return the groups of runs, in the order of their first runs."""
-    groups: dict[Path, list[RunLine]] = {}
-    for run in runs:
-        groups.setdefault(run.standing.path.parent, []).append(run)
-    return [RunGroup(tuple(members)) for members in groups.values()]
+def grouped(runs: Iterable[RunLine], order: str = next(iter(ORDERS))) -> list[RunGroup]:
+    """Return the groups of runs, in an order, in which their runs are."""
+    members: dict[Path, list[RunLine]] = {}
+    for run in ordered(runs, order):
+        members.setdefault(run.standing.path.parent, []).append(run)
+    groups = [RunGroup(tuple(some)) for some in members.values()]
+    return sorted(groups, key=ORDERS[order]) if order in OF_GROUPS else groups
 
 
 @dataclass(frozen=True, slots=True)

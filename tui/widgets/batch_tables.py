@@ -45,9 +45,10 @@ class BatchTable(TableView):
     marked: frozenset[object] = frozenset()
     _twins: frozenset[str] = frozenset()
     _drawn: object = None
+    _run = Path()  # the run that was chosen last, to which the cursor returns from its group
 
     def show(self, lines: Sequence[RunLine | RunGroup], marked: frozenset[object]) -> None:
-        """Show runs or groups; the cursor stays on the same one. ``marked`` has the directories of marked runs."""
+        """Show runs or groups; the cursor stays on the same run. ``marked`` has the directories of marked runs."""
         shown = tuple(lines), marked, self.app.theme, time.time() // AGES
         if shown == self._drawn:
             return
@@ -61,9 +62,19 @@ class BatchTable(TableView):
         self.columns = tuple(column for column in self.COLUMNS if column.key not in absent)
         self.rows(len(lines))
         if chosen is not None:
-            keys = [key_of(line) for line in lines]
-            if key_of(chosen) in keys:
-                self.cursor = keys.index(key_of(chosen))
+            places = {key_of(line): place for place, line in enumerate(lines)}
+            self.cursor = next((places[key] for key in self._keys(chosen) if key in places), self.cursor)
+
+    def _keys(self, chosen: RunLine | RunGroup) -> Iterator[Path]:
+        """Yield what the line that was chosen may be now: itself, else a run's group, or one of a group's runs."""
+        yield key_of(chosen)
+        if isinstance(chosen, RunLine):
+            self._run = chosen.standing.path
+            yield self._run.parent
+            return
+        if self._run.parent == chosen.key:
+            yield self._run
+        yield from map(key_of, chosen.runs)
 
     @property
     def chosen(self) -> RunLine | RunGroup | None:
@@ -78,7 +89,7 @@ class BatchTable(TableView):
     def _of_run(self, line: RunLine) -> dict[str, Text]:
         run = line.standing
         return {
-            "mark": plain("✓" if run.path in self.marked else " "),
+            "mark": self._mark([line]),
             "state": plain(signed(run.state), state_style(self.app, run.state)),
             **self._progress(run.round, line.rounds, ended=run.state is RunState.COMPLETE),
             "left": plain("" if line.left is None else duration(line.left)),
@@ -97,7 +108,7 @@ class BatchTable(TableView):
         met = "" if group.met is None else f"{group.met:.1f}/{complete[0].services}"
         problems = (within(one.standing.path, one.standing.problem) for one in group.runs)
         return {
-            "mark": plain(" "),
+            "mark": self._mark(group.runs),
             "state": self._states(group.states),
             **self._progress(*group.rounds),
             "left": plain("" if group.left is None else duration(group.left)),
@@ -109,6 +120,11 @@ class BatchTable(TableView):
             "age": plain(_age(max(one.standing.changed for one in group.runs))),
             "problem": plain(next(filter(None, problems), ""), tint(self.app, "error")),
         }
+
+    def _mark(self, runs: Sequence[RunLine]) -> Text:
+        """Return ✓ where all runs are marked that can be, ∙ where some are."""
+        marked = sum(run.standing.path in self.marked for run in runs)
+        return plain(" " if not marked else "✓" if marked == sum(run.begun for run in runs) else "∙")
 
     def _states(self, counts: Counter[RunState]) -> Text:
         line = plain("")
@@ -125,7 +141,7 @@ class BatchTable(TableView):
         }
 
 
-def key_of(line: RunLine | RunGroup) -> object:
+def key_of(line: RunLine | RunGroup) -> Path:
     """Return what a line is known by from look to look."""
     return line.standing.path if isinstance(line, RunLine) else line.key
 

@@ -2,12 +2,14 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -15,9 +17,12 @@ from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.timer import Timer
 
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.run_results import read_runs
+from learning.statistics.measure import MARKET
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
-from support.screens import PATIENCE, notes, screen_of, text_of, until
+from support.screens import PATIENCE, Play, notes, screen_of, text_of, until, write_run
 from support.shell import CLI, flmarket
 from tui.app import MarketApp
 from tui.screens import following_files
@@ -27,7 +32,7 @@ from tui.screens.following_files import AT_REST, INTERVAL
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
-from tui.state.batch_folder import Look, RunsFolder
+from tui.state.batch_folder import Look, RunsFolder, run_directories
 from tui.widgets.batch_tables import BatchTable
 
 BREAKS = """
@@ -216,7 +221,7 @@ async def test_failures_with_their_line_groups_and_comparison(small: Path) -> No
         assert "no luck in round 3" in text(screen, "#batch-detail")
         assert "policy 'breaks'" in text(screen, "#batch-table")
 
-        await pilot.press("s")
+        await pilot.press("s", "s", "s")
         assert screen.order == "state"
         assert [line.standing.state for line in table.lines] == ["failed", "failed", "complete", "complete"]
         await pilot.press("g")
@@ -230,7 +235,6 @@ async def test_failures_with_their_line_groups_and_comparison(small: Path) -> No
         assert screen.groups
         await pilot.press("g", "c")
         assert "Mark at least two runs first (space)." in notes(app)
-        table.cursor = 2
         await pilot.press("space", "down", "space", "c")
         compared = await screen_of(pilot, CompareScreen)
         assert [session.policy for session in compared.sessions] == ["hqfa", "hqfa"]
@@ -238,6 +242,64 @@ async def test_failures_with_their_line_groups_and_comparison(small: Path) -> No
         assert app.screen is screen
         await pilot.press("question_mark")
         assert isinstance(app.screen, HelpScreen)
+
+
+async def test_g_keeps_the_chosen_run_and_a_group_is_marked_and_compared(small: Path, play_small: Play) -> None:
+    for policy, seed in product(("hqfa", "lcfa", "random"), (0, 1, 2)):
+        write_run(play_small(rounds=3), small / "runs" / "small-0a0b0c0d" / policy / f"seed-{seed:04d}")
+    app = MarketApp(batch=small / "runs", out=small / "runs", folder=small)
+    async with app.run_test(size=(120, 36)) as pilot:
+        screen = await batch(pilot)
+        table = screen.query_one(BatchTable)
+        chosen = table.lines[4].standing
+        table.cursor = 4
+        await pilot.press("g")
+        assert table.chosen.key == chosen.path.parent
+        await pilot.press("g")
+        assert table.chosen.standing.path == chosen.path
+        await pilot.press("g", "down", "g")  # of another group, the first run
+        assert (table.chosen.standing.policy, table.chosen.standing.seed) == ("random", "0")
+        await pilot.press("g", "enter")
+        assert (table.chosen.standing.policy, table.chosen.standing.seed) == ("random", "0")
+        await pilot.press("escape")
+        assert table.chosen.first.policy == "random"
+
+        await pilot.press("space")
+        assert [str(table.cells(place)[0]) for place in range(3)] == [" ", " ", "✓"]
+        await pilot.press("space")
+        assert not screen.marked
+        await pilot.press("space", "g", "space", "g")  # one of its runs is not marked any more
+        assert [str(table.cells(place)[0]) for place in range(3)] == [" ", " ", "∙"]
+        await pilot.press("space", "up", "space", "c")
+        compared = await screen_of(pilot, CompareScreen)
+        assert len(compared.sessions) == 6
+        await until(pilot, lambda: all(session.policy for session in compared.sessions))
+        assert [session.policy for session in compared.sessions] == ["lcfa"] * 3 + ["random"] * 3
+        assert not notes(app)
+
+
+@pytest.mark.slow
+async def test_the_best_policy_of_a_batch_is_found_in_three_keys_from_home(small: Path) -> None:
+    out, policies = small / "runs", ("hqfa", "lcfa", "random")
+    named = [word for policy in policies for word in ("--policy", policy)]
+    fast = ("--backend", "surrogate", "--rounds", "6", "--seeds", "3", "--jobs", "2", "--out", str(out), "-q")
+    assert flmarket("run", str(small / "small.toml"), *named, *fast).returncode == 0
+    report = make_report(read_runs(map(RunDirectory, run_directories(out))))
+    means = {
+        row.policy: row.interval.estimate
+        for row in report.estimates
+        if (row.service, row.measure.name) == (MARKET, "final accuracy")
+    }
+    assert set(means) == set(policies)
+    app = MarketApp(out=out, folder=small)
+    async with app.run_test(size=(120, 36)) as pilot:
+        await until(pilot, lambda: getattr(app.screen, "entries", None))
+        await pilot.press("b", "g", "s")
+        screen = await batch(pilot)
+        found = [line.first.policy for line in screen.query_one(BatchTable).lines]
+        assert found == sorted(policies, key=lambda policy: -means[policy])
+        league = re.findall(r"(\w+) +3 of 3", text(screen, "LeagueChart"))  # which is there after the first key
+        assert league == found
 
 
 @pytest.mark.slow

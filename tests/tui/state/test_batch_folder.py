@@ -183,7 +183,7 @@ def test_orders_and_groups(write: Callable[..., Path], tmp_path: Path) -> None:
     assert by["scenario and policy"] == [("hqfa", "0"), ("hqfa", "1"), ("hqfa", "10"), ("lcfa", "0")]
     assert by["state"][0] == ("hqfa", "10")
     assert by["accuracy"][:2] == [("hqfa", "0"), ("hqfa", "1")]
-    hqfa, lcfa = grouped(ordered(runs, "scenario and policy"))
+    hqfa, lcfa = grouped(runs)
     assert hqfa.states == {"complete": 2, "failed": 1}
     assert hqfa.accuracy == runs[0].standing.accuracy
     assert (hqfa.met, hqfa.rounds, lcfa.rounds) == (1.0, (27, 36), (2, 12))
@@ -195,6 +195,12 @@ FOLDER = Path("runs/small-00000000")
 
 def run(policy: str, seed: int, accuracy: float, state: RunState = RunState.COMPLETE) -> RunLine:
     return RunLine(RunStanding(FOLDER / policy / f"seed-{seed:04d}", state, 12, accuracy, services=3), 20)
+
+
+def test_groups_are_in_the_order_of_their_means_not_of_their_best_runs() -> None:
+    runs = [run("hqfa", 0, 95.0), run("hqfa", 1, 60.0), run("lcfa", 0, 80.0), run("lcfa", 1, 82.0)]
+    assert [run.standing.policy for run in ordered(runs, "accuracy")] == ["hqfa", "lcfa", "lcfa", "hqfa"]
+    assert [group.first.policy for group in grouped(runs, "accuracy")] == ["lcfa", "hqfa"]
 
 
 @pytest.fixture
