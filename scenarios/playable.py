@@ -4,7 +4,8 @@ Loading a scenario checks names alone, which is quick. This is what a run does f
 so that no run is played in vain, and by ``flmarket validate``: both accept the same scenarios.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
 
 from des.behaviour import BEHAVIOURS
@@ -23,9 +24,15 @@ from scenarios.build import (
     images_of,
     require_federation,
 )
+from scenarios.file.checks import Catalogue, installed
 from scenarios.file.interventions import new_players, service_of
 from scenarios.file.problems import Mistake, Path
 from scenarios.file.schema import Scenario, Service
+
+
+def validation(shelf: Shelf) -> Catalogue:
+    """Return what ``flmarket validate``, and the form, check a scenario by when they load it."""
+    return replace(installed(), own_policies=True, obstacles=partial(obstacles, shelf))
 
 
 def obstacles(shelf: Shelf, scenario: Scenario, create: CreatePolicy = build_policy) -> Iterator[Mistake]:
@@ -54,6 +61,13 @@ def unreadable_agents(scenario: Scenario) -> Iterator[Mistake]:
 def absent(scenario: Scenario, shelf: Shelf) -> list[str]:
     """Return the names of the data sets that a run downloads first."""
     return [name for name in images_of(scenario) if not _is_here(name, shelf)]
+
+
+def remarks(scenarios: Sequence[Scenario], shelf: Shelf) -> Iterator[str]:
+    """Yield in words what is said of valid scenarios: what is hardly meant, and which data sets are not here yet."""
+    yield from dict.fromkeys(text for scenario in scenarios for text in oddities(scenario))
+    for name in dict.fromkeys(name for scenario in scenarios for name in absent(scenario, shelf)):
+        yield f"data set {name!r} is not here; flmarket run downloads it first"
 
 
 def oddities(scenario: Scenario) -> Iterator[str]:

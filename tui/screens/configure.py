@@ -1,7 +1,10 @@
 """The configure screen: a scenario as a form that is made from the schema and checked while the user types."""
 
+from collections.abc import Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Lock
 
 from rich.console import RenderableType
 from rich.text import Text
@@ -14,15 +17,18 @@ from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widgets import Button, Input, OptionList, Static, Tab, TabbedContent, TabPane
+from textual.worker import get_current_worker
 
+from fl.data.registry import load
 from flmarket.core.errors import InputError
 from flmarket.core.files import replacing_text
-from flmarket.core.text import counted
+from scenarios.build import Shelf
 from scenarios.file.checks import installed
 from scenarios.file.keys import keys
 from scenarios.file.problems import Path as KeyPath
 from scenarios.file.problems import key_text
-from scenarios.loader import Problem, ScenarioError, parse
+from scenarios.loader import Problem, ScenarioError, parse, points
+from scenarios.playable import remarks, validation
 from tui.screens.dialog import Box, Dialog, Question
 from tui.screens.navigation import Navigator
 from tui.state.catalogue import read_scenario
@@ -118,6 +124,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self.file, self.own = file, own
         self._navigator = navigator
         self.problems: tuple[Problem, ...] = ()
+        self.remarks: Sequence[str] | None = None  # on a valid scenario; None while it is checked
+        self._shelf, self._turn = Shelf(partial(load, download=False)), Lock()
         self.meanings: Meanings = {}
         self.service = 0
         self._timer: Timer | None = None
@@ -131,7 +139,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             with VerticalScroll(id="form-side"):
                 yield Static("", id="form-meaning")
                 yield Static("", id="form-text")
-        yield Static("", id="form-problems", markup=False)
+        with VerticalScroll(id="form-verdict"):
+            yield Static("", id="form-problems", markup=False)
         yield KeyBar()
 
     def _rows_of(self, pane: str) -> ComposeResult:
@@ -257,13 +266,15 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         if is_going(row):
             return
         self.document.put(row.path, event.text, is_text=row.key.is_text)
+        self.remarks = None
+        self._show_verdict()
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(PAUSE, self._check)
 
     @work(thread=True, exclusive=True, group="check")
     def _check(self) -> None:
-        """Check the text as ``validate`` does; in a thread, because a large sweep takes a while."""
+        """Check the text as ``validate`` does; in a thread, because a large sweep takes a while, and reading images."""
         text, scenario = self.document.text, None
         problems: tuple[Problem, ...] = ()
         try:
@@ -273,21 +284,33 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         wide = self.has_class("-wide")  # what is not shown is not laid out
         preview = scenario_preview(scenario) if wide and scenario is not None else None
         meant = {} if scenario is None else meanings(scenario)
-        hand_over(self.app, self._checked, problems, preview, meant, numbered(text, self.app) if wide else None)
+        hand_over(self.app, self._understood, preview, meant, numbered(text, self.app) if wide else None)
+        said: list[str] = []
+        if scenario is not None:
+            with self._turn:  # of many letters typed, only the last is worth it
+                if get_current_worker().is_cancelled:
+                    return
+                try:
+                    scenario = parse(text, self.file, catalogue=validation(self._shelf))
+                    said = [*remarks([point.scenario for point in points(scenario)], self._shelf)]
+                except ScenarioError as error:
+                    problems = error.problems
+        hand_over(self.app, self._checked, problems, said)
 
-    def _checked(
-        self, problems: tuple[Problem, ...], preview: RenderableType | None, meant: Meanings, text: Text | None
-    ) -> None:
-        self.problems, self.meanings = problems, meant
-        try:
+    def _understood(self, preview: RenderableType | None, meant: Meanings, text: Text | None) -> None:
+        self.meanings = meant
+        with suppress(NoMatches):  # the user has left the screen
             if preview is not None:  # else the last one that was valid stays
                 self.query_one("#form-meaning", Static).update(preview)
             if text is not None:
                 self.query_one("#form-text", Static).update(text)
+            self._mark()
+
+    def _checked(self, problems: tuple[Problem, ...], said: Sequence[str]) -> None:
+        self.problems, self.remarks = problems, said
+        with suppress(NoMatches):
             self._list_services()
             self._mark()
-        except NoMatches:
-            return  # the user has left the screen
 
     def _mark(self) -> None:
         data = self.document.data
@@ -303,14 +326,16 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             row.mark(self.document.was(row.path), self.document.get(row.path), messages, meaning)
         self._mark_tabs()
         self._entitle()
+        self._show_verdict()
+
+    def _show_verdict(self) -> None:
         box = self.query_one("#form-problems", Static)
-        count = len(self.problems)
-        lines = [str(problem) for problem in self.problems[:3]]
-        more = [f"{counted(count - 3, 'more problem')}"] if count > 3 else []
-        words = "\n".join(["✘ " + line for line in lines] + more) if count else "✔ valid"
-        if words != str(box.content):
+        lines = [f"✘ {problem}" for problem in self.problems]
+        if not lines:
+            lines = ["… checking"] if self.remarks is None else ["✔ valid", *(f"note: {text}" for text in self.remarks)]
+        if (words := "\n".join(lines)) != str(box.content):
             box.update(words)
-        box.set_class(bool(count), "-wrong")
+        box.set_class(bool(self.problems), "-wrong")
 
     def on_resize(self) -> None:
         self._entitle()

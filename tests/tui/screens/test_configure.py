@@ -15,6 +15,7 @@ from fl.training.models import MODELS
 from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, load, parse
 from support.screens import notes, painted, rendered, screen_of, text_of, until
+from support.shell import flmarket
 from tui.app import MarketApp
 from tui.screens.configure import PANES, ConfigureScreen, SaveDialog
 from tui.screens.dialog import Question
@@ -82,6 +83,29 @@ async def test_problems_stand_beside_the_field_in_the_words_of_validate(app: Mar
         await until(pilot, lambda: "negative" in row(screen, "clients", "cost", "per_emd").note)
 
 
+async def test_the_form_is_valid_where_validate_says_so(app: MarketApp, small: Path) -> None:
+    """Names of options are checked, and their values, which takes creating the policy; and what is hardly meant."""
+    path = small / "small.toml"
+    text = path.read_text().replace('policy = "hqfa"', 'policy = "oort"\npolicy_options = { explore = 0.5 }')
+    path.write_text(text)
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await form(app, pilot, small)
+        screen.query_one("#form", TabbedContent).active = "tab-services"
+        await until(pilot, lambda: screen.problems and screen.query("#service-form FieldRow"))
+        options = row(screen, "services", 0, "policy_options")
+        for value in ("{ explore = 0.5 }", "{ exploration = 5 }", "{ exploration = 0.5 }"):
+            options.query_one(Input).value = value
+            await until(pilot, lambda: screen.remarks is None)
+            await until(pilot, lambda: screen.remarks is not None)
+            path.write_text(screen.document.text)
+            assert [str(problem) for problem in screen.problems] == flmarket("validate", str(path)).stderr.splitlines()
+            assert ("✔ valid" in rendered(screen, "#form-problems")) == (value == "{ exploration = 0.5 }")
+        screen.query_one("#form", TabbedContent).active = "tab-clients"
+        await until(pilot, lambda: screen.query("#tab-clients FieldRow"))
+        row(screen, "clients", "cost", "per_emd").query_one(Input).value = "-100"
+        await until(pilot, lambda: "note: small: no service can buy a client" in rendered(screen, "#form-problems"))
+
+
 @pytest.mark.slow
 async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
@@ -122,7 +146,8 @@ async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: Mark
         screen.document.remove_service(3)
         screen.query_one("#service-form").remove_children()
         screen._edited(edited)
-        screen._checked(screen.problems, None, {}, None)
+        screen._understood(None, {}, None)
+        screen._checked(screen.problems, [])
         assert screen.document.services == 3
 
 
