@@ -54,7 +54,8 @@ def train(agent: Agent) -> Path:
     """
     require_no_plugin_file("train")
     require_extra("torch", "flmarket.train", "PyTorch", "torch")
-    from scenarios.train import place, plan_training
+    from learning.training.agent_files import place
+    from scenarios.train import plan_training
     from scenarios.train import run as run_training
 
     markets, seed = scenarios_of(agent.scenario), agent.seed

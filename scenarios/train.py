@@ -31,9 +31,9 @@ from learning.mahdrl.hyper_parameters import MahdrlSettings
 from learning.mahdrl.learner import MahdrlLearner
 from learning.play_round import decide
 from learning.policy import Policy, PolicyContext, agent_digest
-from learning.training.agent_files import DESCRIPTION, TENSORS
+from learning.training.agent_files import DESCRIPTION, folder_of
 from learning.training.loop import Learner, MarketShape, OpenMarket, Plan, SeatedMarket, mean_row, play_episode, train
-from learning.training.records import Row
+from learning.training.records import Row, is_announced
 from scenarios.build import (
     Shelf,
     agents_of,
@@ -132,16 +132,6 @@ def plan_training(
     return training
 
 
-def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
-    """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several."""
-    if out.name in ("", ".."):
-        raise InputError(f"out {str(out)!r}: must name a file, NAME{TENSORS}")
-    stem = out.with_suffix("") if out.suffix in (TENSORS, DESCRIPTION) else out
-    found = stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
-    require_outside_runs(found)
-    return found
-
-
 def settings_of(kind: Any, options: Mapping[str, Any], policy: str) -> Any:
     """Return the settings of a policy, with options in place of the defaults; its annotations say what they may be."""
     known = {field.name: field.type for field in fields(kind)}
@@ -163,6 +153,7 @@ def run(
     report: Callable[[Row], None] = lambda _: None,  # called with every row of the training log
 ) -> None:
     """Train one agent and write it to ``out``."""
+    require_outside_runs(out)
     if not resume:
         _require_free(out)
     _require_playable(training)
@@ -246,8 +237,9 @@ def learned_rivals(training: AgentTraining) -> dict[str, str]:
 
 def _require_free(out: Path) -> None:
     try:
-        for suffix in (TENSORS, DESCRIPTION, ".csv", ".training"):
-            if (there := out.with_suffix(suffix)).exists():
+        log = [] if is_announced(out) else [out.with_suffix(".csv")]
+        for there in (out, out.with_suffix(DESCRIPTION), *log, folder_of(out)):
+            if there.exists():
                 raise InputError(f"{there}: already exists; continue with the option resume, or choose another file")
     except OSError as error:
         raise InputError(f"{out}: cannot be written: {error.strerror}") from error

@@ -44,6 +44,14 @@ class CheckpointError(InputError):
     """A checkpoint cannot be used; the message says which file, why, and what to do."""
 
 
+def place(out: Path, seed: int, seeds: Sequence[int]) -> Path:
+    """Return the file of one seed's agent: ``out`` with the suffix that agents have, numbered if there are several."""
+    if out.name in ("", ".."):
+        raise InputError(f"out {str(out)!r}: must name a file, NAME{TENSORS}")
+    stem = out.with_suffix("") if out.suffix in (TENSORS, DESCRIPTION) else out
+    return stem.with_name(f"{stem.name}-seed{seed}{TENSORS}" if len(seeds) > 1 else f"{stem.name}{TENSORS}")
+
+
 # Two files that belong together: the description is written last, and holds the SHA-256 of the tensors. Both are
 # written durably, so that a kill leaves the old file or the new one. No pickle, ever.
 

@@ -8,7 +8,7 @@ import csv
 import io
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -115,6 +115,36 @@ class GrowingTable:
         except OSError as error:
             remedy = "; make room, then continue with the option resume" if is_full(error) else ""
             raise CheckpointError(f"{self._path}: cannot be written: {error.strerror}{remedy}") from error
+
+
+@contextmanager
+def announced(places: Iterable[Path]) -> Iterator[None]:
+    """Leave a log without rows for each agent that is about to be trained, so that whoever watches finds it.
+
+    None is left of a training that did not begin.
+    """
+    new = [out for out in places if not out.with_suffix(".csv").exists()]
+    folders = {out.parent for out in new if not out.parent.exists()}
+    try:
+        for out in new:
+            with log_of(out, 0):
+                pass
+        yield
+    finally:
+        for out in filter(is_announced, new):
+            out.with_suffix(".csv").unlink()
+        for folder in folders:
+            with suppress(OSError):  # it is not empty
+                folder.rmdir()
+
+
+def is_announced(out: Path) -> bool:
+    """Whether there is nothing of a training but a log without rows."""
+    head = (",".join(LOG_COLUMNS) + "\n").encode()
+    with suppress(OSError):
+        log = out.with_suffix(".csv")
+        return not folder_of(out).exists() and log.stat().st_size == len(head) and log.read_bytes() == head
+    return False
 
 
 def log_of(out: Path, done: int) -> GrowingTable:

@@ -15,14 +15,14 @@ from flmarket.core.errors import InputError, RunError
 from learning.mahdrl import learner as mahdrl
 from learning.policy import POLICIES
 from learning.training import agent_files
-from learning.training.agent_files import CheckpointError, shipped
+from learning.training.agent_files import CheckpointError, place, shipped
 from learning.training.loop import Learner, Plan, train
 from scenarios.build import Shelf, agents_of
 from scenarios.loader import load
 from scenarios.random_markets import draw, drawn
 from scenarios.running.batch import play_batch
 from scenarios.running.run_options import RunOptions, TrainOptions
-from scenarios.train import AgentTraining, learned_rivals, new_learner, open_market, place, plan_training, run
+from scenarios.train import AgentTraining, learned_rivals, new_learner, open_market, plan_training, run
 from support.shell import CLI, flmarket
 from support.terminal import wait_for
 
@@ -463,7 +463,7 @@ def test_two_trainings_into_one_file_are_refused(tmp_path):
     out = tmp_path / "agent.safetensors"
     process = subprocess.Popen([*CLI, *command("mahdrl", out), "--episodes", "100000"])
     try:
-        wait_for(out.with_suffix(".csv").exists)
+        wait_for(out.with_suffix(".training").exists)  # once it holds the log
         before = out.with_suffix(".csv").read_bytes()
         second = flmarket(*command("mahdrl", out), "--resume")
         log = out.with_suffix(".csv")

@@ -121,6 +121,7 @@ cut into fifths by their bid, and again by their DQI."""
 
 
 _STATES = (
+    (RunState.STARTING, "starting"),
     (RunState.RUNNING, "running"),
     (RunState.COMPLETE, "complete"),
     (RunState.INTERRUPTED, "interrupted (the command with --resume continues it)"),

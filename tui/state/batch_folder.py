@@ -20,11 +20,9 @@ from scenarios.file.schema import Intervention
 from scenarios.logs.directory import SCENARIO
 from scenarios.logs.finding import RUN
 from scenarios.logs.run_state import RunState
-from tui.state.run_standing import QUIET, RunStanding, scenario_name, standing
+from tui.state.run_standing import FRESH, QUIET, RunStanding, scenario_name, standing
 
 DEPTH = 4  # folders between the one that is watched and a run at most: ``OUT/SCENARIO-HASH/POLICY/`` and one above
-
-FRESH = 60.0  # seconds after which an empty directory is not waited for, if nothing in the folder is being played
 
 LEAST = 2.0  # seconds of progress before a run has a pace of its own; until then it is that since it began
 

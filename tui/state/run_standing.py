@@ -16,6 +16,7 @@ from scenarios.logs.reading import RunReader
 from scenarios.logs.run_state import RunState
 
 QUIET = 10.0  # seconds without a change after which a run that nothing plays counts as interrupted
+FRESH = 60.0  # seconds after which what is empty is not waited for, if nothing is seen to play
 
 _WATCHED = (META, "rounds.csv", LOG, SCENARIO)
 _LAST_LINES = 4_000

@@ -18,7 +18,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.files import is_locked
 from scenarios.logs.run_state import RunState
 from tui.state.pace import Pace
-from tui.state.run_standing import QUIET
+from tui.state.run_standing import FRESH, QUIET
 
 METRICS = ("auc", "reward", "reached", "markup")
 NEEDED = ("episode", "phase", *METRICS)
@@ -56,7 +56,7 @@ class TrainingFeed:
 
     def __init__(self, log: Path, clock: Callable[[], float] = time.monotonic) -> None:
         self.log = log  # the file of the log
-        self.state = RunState.INCOMPLETE
+        self.state = RunState.READING
         self.episodes: list[TrainingPoint] = []
         self.evaluations: list[TrainingPoint] = []
         self.plan: Mapping[str, Any] = {}  # what ``plan.json`` holds; empty until it is there
@@ -108,19 +108,20 @@ class TrainingFeed:
         # Looked at only where it may be held: for the moment of the look, no other process can take it.
         if self.state in {RunState.INTERRUPTED, RunState.COMPLETE} and not changed:
             return
-        before, self._locked = self._locked, is_locked(self.log)
+        begun = bool(self.episodes) or self.log.with_suffix(".training").exists()
+        before, self._locked = self._locked, begun and is_locked(self.log)
         if self._locked:
-            self.state = RunState.RUNNING
+            self.state = RunState.RUNNING if self.episodes else RunState.STARTING
             return
         done = self.evaluations[-1].episode if self.evaluations else 0
         ended = self.total is None or done >= self.total
-        quiet = time.time() - self._stamps.get(self.log, (0, 0))[0] / 1e9 > QUIET
+        quiet = time.time() - self._stamps.get(self.log, (0, 0))[0] / 1e9 > (QUIET if self.episodes else FRESH)
         if ended and self.log.with_suffix(".safetensors").exists():
             self.state = RunState.COMPLETE
         elif quiet or (before and not ended):
             self.state = RunState.INTERRUPTED
         elif not before:
-            self.state = RunState.INCOMPLETE
+            self.state = RunState.INCOMPLETE if self.episodes else RunState.STARTING
         self.pace.stop()
 
     def _has_changed(self, path: Path) -> bool:

@@ -83,37 +83,41 @@ def train(
     if not scenarios:
         raise InputError("nothing to train in: name a scenario, or draw markets with --draw N")
 
-    from learning.training.agent_files import folder_of, has_state
-    from scenarios.train import place, plan_training
+    from learning.training.agent_files import folder_of, has_state, place
+    from learning.training.records import announced
 
-    training = plan_training(scenarios, options, parse_options(option or []), command_line())
-    if len(scenarios) > 1 and not training.options.get("context"):
-        note(
-            "several markets, and the agent does not see which one it plays: "
-            "add --option context=true, and see docs/mahdrl.md for budget=true and hindsight=true"
-        )
     places = [place(out, seed, chosen_seeds) for seed in chosen_seeds]
-    if tensorboard is not None:
-        require_outside_runs(tensorboard / places[0].stem)
-    for at in places if options.resume and not quiet else ():
-        if not at.exists() and not has_state(at):
-            note(f"{folder_of(at)}: has no state to resume from; the training starts from the beginning")
-    workers = threads(jobs, options.workers)
-    one = partial(_train, training, resume=options.resume, workers=workers, quiet=quiet, board=tensorboard)
-    try:
-        _train_all(one, list(zip(chosen_seeds, places, strict=True)), jobs)
-    except KeyboardInterrupt:
-        kept = [str(folder_of(at)) for at in places if has_state(at)]
-        if kept:
+    for file in (*places, *([] if tensorboard is None else [tensorboard / places[0].stem])):
+        require_outside_runs(file)
+    with announced(places[:jobs]):  # PyTorch takes seconds to import
+        from scenarios.train import plan_training
+
+        training = plan_training(scenarios, options, parse_options(option or []), command_line())
+        if len(scenarios) > 1 and not training.options.get("context"):
             note(
-                "interrupted; the same command with --resume continues from the last evaluation, whose state is kept in"
+                "several markets, and the agent does not see which one it plays: "
+                "add --option context=true, and see docs/mahdrl.md for budget=true and hindsight=true"
             )
-            for folder in kept:
-                note(f"  {folder}")
-        else:
-            first = min(options.evaluate_every, options.episodes)
-            note(f"interrupted; nothing is kept: the first state is saved after episode {first} (--evaluate-every)")
-        raise
+        for at in places if options.resume and not quiet else ():
+            if not at.exists() and not has_state(at):
+                note(f"{folder_of(at)}: has no state to resume from; the training starts from the beginning")
+        workers = threads(jobs, options.workers)
+        one = partial(_train, training, resume=options.resume, workers=workers, quiet=quiet, board=tensorboard)
+        try:
+            _train_all(one, list(zip(chosen_seeds, places, strict=True)), jobs)
+        except KeyboardInterrupt:
+            kept = [str(folder_of(at)) for at in places if has_state(at)]
+            if kept:
+                note(
+                    "interrupted; the same command with --resume continues from the last evaluation, whose state is "
+                    "kept in"
+                )
+                for folder in kept:
+                    note(f"  {folder}")
+            else:
+                first = min(options.evaluate_every, options.episodes)
+                note(f"interrupted; nothing is kept: the first state is saved after episode {first} (--evaluate-every)")
+            raise
     for path in places:
         result(str(path))
 

@@ -11,10 +11,12 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 
+from flmarket.cli.tui_argument import Opening, resolve
 from flmarket.core.errors import InputError
-from learning.training.records import BASELINE_COLUMNS, LOG_COLUMNS, Row, log_of
+from learning.training.records import BASELINE_COLUMNS, LOG_COLUMNS, Row, announced, is_announced, log_of
 from support.screens import notes, rendered, screen_of, text_of, until
 from support.shell import CLI
+from support.terminal import wait_for
 from tui.app import MarketApp
 from tui.screens.help import HelpScreen
 from tui.screens.training import TrainingScreen
@@ -37,9 +39,9 @@ def command(out: Path, episodes: int, *more: str) -> list[str]:
 
 
 @contextmanager
-def training(out: Path, episodes: int, *more: str) -> Iterator[subprocess.Popen[bytes]]:
+def training(out: Path, episodes: int, *more: str, cwd: Path | None = None) -> Iterator[subprocess.Popen[bytes]]:
     process = subprocess.Popen(
-        command(out, episodes, *more), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=out.parent
+        command(out, episodes, *more), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=cwd or out.parent
     )
     try:
         yield process
@@ -81,6 +83,56 @@ async def test_follows_a_training_that_is_killed_and_resumed(tmp_path: Path) -> 
         assert found == [
             (point.episode, name) for point in feed.evaluations for name in ("mnist", "fashion-mnist", "emnist")
         ]
+
+
+@pytest.mark.slow
+async def test_a_training_is_opened_from_the_moment_that_it_has_begun(tmp_path: Path) -> None:
+    """While PyTorch is imported, its log is there, and nothing else."""
+    out = tmp_path / "agents" / "mine"
+    with training(out, 5000, cwd=tmp_path):
+        wait_for(out.with_suffix(".csv").exists)
+        assert not out.with_suffix(".training").exists()
+        opened = resolve(str(out))
+        assert opened == resolve(str(out.parent)) == Opening(trainings=[out.with_suffix(".csv")])
+        app = MarketApp(trainings=opened.trainings, out=tmp_path / "runs", folder=tmp_path)
+        async with app.run_test(size=(120, 36)) as pilot:
+            screen, feed = await watched(pilot)
+            await until(pilot, lambda: "… starting" in text(screen, "#training-table"))
+            assert "1 training · 1 starting" in text(screen, "#training-status")
+            await until(pilot, lambda: "▶ running" in text(screen, "#training-table"))
+            assert len(feed.episodes) > 0
+
+
+@pytest.mark.slow
+def test_a_training_that_cannot_begin_leaves_nothing_behind(tmp_path: Path) -> None:
+    refused = subprocess.run(
+        command(tmp_path / "agents" / "mine", 5, "--option", "nonsense=1"), check=False, stderr=subprocess.DEVNULL
+    )
+    assert refused.returncode == 2
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_log_without_rows_is_that_of_a_training_that_starts_and_is_not_waited_for_for_ever(tmp_path: Path) -> None:
+    out = tmp_path / "mine.safetensors"
+    log = out.with_suffix(".csv")
+    feed = TrainingFeed(log)
+    assert feed.state == "reading"
+    with announced([out]):
+        feed.look()
+        assert (feed.state, is_announced(out)) == ("starting", True)
+        with log_of(out, 0) as writer:
+            plan(log, 5)
+            feed.look()
+            assert (feed.state, is_announced(out)) == ("starting", False)
+            writer.write([row(1).values()])
+            feed.look()
+            assert feed.state == "running"
+    assert log.exists()
+    with announced([tmp_path / "other.safetensors"]):
+        other = tmp_path / "other.csv"
+        os.utime(other, (LONG_AGO, LONG_AGO))  # its process was killed
+        assert looked_at(other).state == "interrupted"
+    assert not other.exists()
 
 
 @pytest.mark.slow
@@ -186,7 +238,7 @@ def test_rows_are_there_as_soon_as_their_episode_is_over(log: Path) -> None:
     feed = TrainingFeed(log)
     with log_of(log, 0) as writer:
         feed.look()
-        assert (feed.state, feed.episodes, feed.problem) == ("running", [], "")
+        assert (feed.state, feed.episodes, feed.problem) == ("starting", [], "")
         writer.write([row(1).values()])
         feed.look()
         assert feed.episodes == [TrainingPoint(1, {"auc": 0.5, "reward": 0.25, "reached": 0.0, "markup": 0.125})]
