@@ -35,7 +35,7 @@ from tui.state.compared_runs import (
 from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
 from tui.style.colors import series_color, sign, signed, tint
-from tui.style.formats import plain, told_apart
+from tui.style.formats import plain, shortened, told_apart
 from tui.style.key_names import named
 from tui.style.redraw import Redraw
 from tui.widgets.comparison import CompareCurves, CompareTable
@@ -215,26 +215,49 @@ that are clear (their interval is without 0) are green where they are for the be
 
     def _status(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int, found: str) -> None:
         status = self.query_one("#compare-status", Static)
-        runs = []
-        for place, group in enumerate(shown):
-            number = max(rounds[run] for run in group.runs)
-            state = _state([self.sessions[run] for run in group.runs])
-            end = " (baseline) " if place == baseline else " "
-            runs.append((f" {sign(place)} ", group.name, f" · round {number} ", state, end))
-        # Where there is no room for all, signs stand for states, then names are cut, and at last they stand alone.
-        signs = [(mark, name, at, state.split()[0], end) for mark, name, at, state, end in runs]
-        names = [name for _, name, *_ in runs]
-        forms = [runs, signs]
-        for least, rest in ((LEAST_NAMED, signs), (1, [(mark, "", "", "", " ") for mark, *_ in runs])):
-            for width in range(max(map(cell_len, names)), least - 1, -1):
-                pairs = zip(told_apart(names, width), rest, strict=True)
-                forms.append([(mark, name, at, state, end) for name, (mark, _, at, state, end) in pairs])
-        room = status.size.width
-        form = next((form for form in forms if sum(cell_len("".join(words)) for words in form) <= room), forms[-1])
-        line = Text(no_wrap=True)
-        for place, words in enumerate(form):
-            line.append("".join(words), f"bold {series_color(place)}")
-        status.update(Text("\n").join([plain(f" {found}", "bold"), line, self._notes(shown)]), layout=False)
+        lines = self._wrapped(plain(f" {found}", "bold"))
+        lines += self._header(rounds, shown, baseline, status.size.width)
+        lines += self._wrapped(self._notes(shown))
+        status.styles.height = len(lines)
+        status.update(Text("\n").join(lines), layout=False)
+
+    def _wrapped(self, text: Text) -> list[Text]:
+        """Return a text on one line, or on two, of which the second is indented, too."""
+        room = self.query_one("#compare-status").size.width
+        first, *rest = text.wrap(self.app.console, max(1, room - 1), no_wrap=False) or [text]
+        return [first, *(Text(" ").append_text(shortened(Text(" ").join(rest), room - 1)) for _ in rest[:1])]
+
+    def _header(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int, room: int) -> list[Text]:
+        """Return the names, rounds and states of what is shown, on one line, or on two where there is much of it.
+
+        Where there is no room for all, signs stand for states and what all have in common is said once, then names are
+        cut, and at last signs stand alone.
+        """
+        names = [group.name for group in shown]
+        numbers = [f"round {max(rounds[run] for run in group.runs)}" for group in shown]
+        states = [_state([self.sessions[run] for run in group.runs]) for group in shown]
+        signs = [state.split()[0] for state in states]
+        common = " ".join(words[0] for words in (numbers, states) if len(set(words)) == 1 < len(words))
+        own = [words for words in (numbers, signs) if len(set(words)) > 1]
+        every = f" · all: {common}" if common else ""
+
+        def form(names: Sequence[str], *words: Sequence[str], end: str = "") -> list[Text]:
+            """Return lines with these words for each of the names, and an end."""
+            dot = " ·" if numbers in words else ""
+            items = []
+            for place, its in enumerate(zip(names, *words, strict=True)):
+                item = f" {sign(place)} {' '.join([its[0] + dot, *its[1:]])} "
+                items.append(Text(item, f"bold {series_color(place)}"))
+            items[baseline].append("(baseline) ")
+            return _lines([*items, Text(end)], room)
+
+        for lines, least in ((1, LEAST_NAMED), (2, 1)):
+            forms = [form(names, numbers, states), form(names, numbers, signs)]
+            widths = range(max(map(cell_len, names)), least - 1, -1)
+            forms += (form(told_apart(names, width), *own, end=every) for width in widths)
+            if (fitting := next((it for it in forms if len(it) <= lines), None)) is not None:
+                return fitting
+        return _lines([Text(f" {sign(n)} ", f"bold {series_color(n)}") for n in range(len(shown))], room)
 
     def _notes(self, shown: Sequence[PolicyRuns]) -> Text:
         seeds = [{self.sessions[run].seed for run in group.runs} for group in shown]
@@ -244,16 +267,16 @@ that are clear (their interval is without 0) are green where they are for the be
         alike = len({it.seed for it in self.sessions}) == 1 and all(it.scenario for it in self.sessions)
         differ = len({it.policy for it in self.sessions}) > 1
         words = " · ".join(notes) or ("same market, same seed; only the policies differ" if alike and differ else "")
-        line = plain(
-            f" {words}" if words else "", tint(self.app, "warning") if notes else tint(self.app, "foreground", dim=True)
-        )
+        look = tint(self.app, "warning") if notes else tint(self.app, "foreground", dim=True)
+        line = plain(f" {words}" if words else "", look)
         if self.means:
             fewest = min(map(len, seeds))
             how = "with 95 % intervals" if fewest >= FEWEST else f"no intervals for fewer than {FEWEST} seeds"
-            over = f"means over {counted(fewest, 'seed')}" if paired else "means over seeds"
+            even = all(len(own) == fewest for own in seeds)
+            over = f"means over {counted(fewest, 'seed')}" if even else "means over seeds"
             later = sum(session.scenario is None and not session.over for session in self.sessions)
             waiting = f"; {counted(later, 'run')} to begin" if later else ""
-            line = Text.assemble(plain(f" {over}, {how}{waiting} "), line, no_wrap=True)
+            line = Text.assemble(f" {over}, {how}{waiting} ", line)
         return line
 
     @on(ZoomPlot.Zoomed)
@@ -309,6 +332,16 @@ that are clear (their interval is without 0) are green where they are for the be
 
     def action_picture(self) -> None:
         self.app.push_screen(ExportDialog(None, self.query_one(CompareCurves), "Curves"))
+
+
+def _lines(words: Sequence[Text], room: int) -> list[Text]:
+    """Return words, each whole, on as many lines as they need."""
+    lines = [Text()]
+    for word in words:
+        if lines[-1] and lines[-1].cell_len + cell_len(word.plain.rstrip()) > room:
+            lines.append(Text())
+        lines[-1].append_text(word)
+    return lines
 
 
 def _state(runs: Sequence[Session]) -> str:

@@ -70,14 +70,18 @@ def groups(sessions: Sequence[Session]) -> list[PolicyRuns]:
         # With one seed twice they are no runs over seeds, whatever else they are.
         same = len({sessions[place].seed for place in places}) < len(places)
         parted += [[place] for place in places] if same else [places]
-    return [PolicyRuns(_name(sessions, places), tuple(places)) for places in parted]
+    even = len(parted[0]) > 1 and len(set(map(len, parted))) == 1 if parted else False
+    return [PolicyRuns(_name(sessions, places, even=even), tuple(places)) for places in parted]
 
 
-def _name(sessions: Sequence[Session], places: Sequence[int]) -> str:
+def _name(sessions: Sequence[Session], places: Sequence[int], *, even: bool) -> str:
+    """Return a group's name, and over how many seeds it is unless that is ``even``, the same of all groups."""
     first = sessions[places[0]]
     if first.scenario is None:
         return first.label
     name = market_name(first, sessions)
+    if even:
+        return name
     return f"{name} · seed {first.seed}" if len(places) == 1 else f"{name} · {len(places)} seeds"
 
 

@@ -89,6 +89,7 @@ class TableColumn:
     right: bool = False  # its cells are aligned to the right, as numbers are
     leaves: int = 0  # its turn to be left out where there is no room for all, from 1; 0 always stays
     least: int = 0  # the width to which it is cut before others are left out; 0 for one that is not
+    brief: int = 0  # the width to which it is cut when it is its turn, instead of being left out
     grows: bool = False  # whether it takes the room that the others leave
 
 
@@ -101,7 +102,9 @@ def laid_out(columns: Sequence[TableColumn], wanted: Mapping[str, int], room: in
         return sum(widths.values()) + gap * (len(widths) - 1) - room
 
     for column in sorted((column for column in columns if column.leaves), key=lambda column: column.leaves):
-        if over() > 0:
+        if over() > 0 and column.brief:
+            widths[column.key] = min(widths[column.key], column.brief)
+        elif over() > 0:
             del widths[column.key]
     while over() > 0 and max(widths.values(), default=0) > 1:
         widths[max(widths, key=widths.__getitem__)] -= 1

@@ -107,12 +107,12 @@ class CompareTable(TableView):
 
     COLUMNS = (
         TableColumn("sign", "#"),
-        TableColumn("run", "run", least=20),
-        TableColumn("service", "service", least=16),
+        TableColumn("run", "run", least=20, leaves=7, brief=12),
+        TableColumn("service", "service", least=10),
         TableColumn("policy", "policy", leaves=1),
-        TableColumn("final accuracy", "accuracy %", right=True),
+        TableColumn("final accuracy", "accuracy %", right=True, leaves=8, brief=10),
         TableColumn(DELTA + "final accuracy", "Δ", right=True),
-        TableColumn("rounds to target", "target met in", right=True),
+        TableColumn("rounds to target", "target met in", right=True, leaves=9),
         TableColumn(DELTA + "rounds to target", "Δ", right=True, leaves=5),
         TableColumn("spent", "spent", right=True, leaves=6),
         TableColumn(DELTA + "spent", "Δ", right=True, leaves=4),
@@ -153,8 +153,13 @@ class CompareTable(TableView):
         return [cells.get(column.key) or plain("") for column in self.COLUMNS]
 
     def line(self, index: int) -> tuple[Text, Text]:
-        row = list(self._row(index))
-        at = [column.key for column in self.columns].index("run")
+        """Return a row. A mean whose interval has no room stands alone: that of the difference decides."""
+        keys = [column.key for column in self.columns]
+        row = [
+            cell if key.startswith(DELTA) or cell.cell_len <= self._widths.get(key, 0) else cell.split(" [")[0]
+            for key, cell in zip(keys, self._row(index), strict=True)
+        ]
+        at = keys.index("run")
         group = self._shown[index].group
         row[at] = plain(told_apart(self._names, self._widths["run"])[group], row[at].style)
         return Text(end=""), self._joined(row)

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.cells import cell_len
 from textual.widgets import Button, Input, SelectionList
 
 from learning.statistics.intervals import paired_interval
@@ -204,7 +205,7 @@ async def test_an_original_is_the_baseline_and_forks_are_told_apart(
         await pilot.press("b")
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
-        assert "1 clients.offline = [3,… · round 12 ✔  2 as-configured · round 12 ✔ (baseline)" in status(screen)
+        assert "1 clients.offline = [3…  2 as-configured (baseline)  · all: round 12 ✔ complete" in status(screen)
         assert re.search(r"1 +clients.offline.*… +alpha", painted(app))
 
 
@@ -255,9 +256,34 @@ async def test_the_header_keeps_every_name(app: MarketApp, play_small: Play, pol
         assert all(f" {n} {name} " in status(screen) for n, name in enumerate(names, start=1)), status(screen)
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
-        words = status(screen).splitlines()[1]
-        assert len(words.rstrip()) <= 80
-        assert all(re.search(rf"{n} p[olicy]*…?-?{name[-1]} ", words) for n, name in enumerate(names, start=1))
+        assert all(f" {n} {name} " in status(screen) for n, name in enumerate(names, start=1)), status(screen)
+        assert all(cell_len(line) <= 80 for line in status(screen).splitlines())
+        assert status(screen).count("round 12 ✔") == (policies if policies < 9 else 1)  # said once of all
+        sessions[0].move(RunState.INTERRUPTED)
+        screen.draw()
+        assert " 1 policy-a · round 12 ■ " in status(screen) or " 1 policy-a ■ (baseline) " in status(screen)
+        assert policies < 9 or "· all: round 12" in status(screen)
+
+
+async def test_a_small_terminal_has_the_whole_finding_and_each_name_state_and_difference(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    names, policies = ("mahdrl-paper", "mahdrl-mine", "linear-bidder", "stackelberg"), ("random", "hqfa", "lcfa")
+    sessions = []
+    for place, name in enumerate(names):
+        for seed in range(place % 2, 4 + place % 2):
+            sessions.append(play_small(scenario_text.replace('"random"', f'"{policies[place % 3]}"'), seed=seed))
+            sessions[-1].policy = name
+    async with showing(app, CompareScreen(sessions, app), (80, 24)) as (pilot, screen):
+        await pilot.press("tab", "tab")
+        shown = " ".join(painted(app).split())
+        assert re.search(r"mahdrl-mine is ahead of mahdrl-paper by \S+ \[\S+ \S+\] on gamma \(3 common seeds\) ", shown)
+        assert "different seeds: part of the difference is chance" in shown
+        assert all(f" {n} {name} · round 12 ✔ " in shown for n, name in enumerate(names, start=1))
+        table = screen.query_one(CompareTable)
+        for row in range(8):  # that are seen
+            cells = [str(table.cell(row, DELTA * delta + "final accuracy")) for delta in (False, True)]
+            assert " ".join([cells[0].split()[0], *cells[1:]]).strip() in shown, shown  # a mean's own interval has gone
 
 
 async def test_the_axis_fits_the_later_half_and_intervals_are_uprights_at_the_end(
@@ -350,10 +376,7 @@ async def test_means_over_seeds(app: MarketApp, play_small: Play, scenario_text:
         assert table.count == 6
         words = status(screen)
         assert "means over 3 seeds, with 95 % intervals" in words
-        first = (
-            "1 as-configured · 3… · round 12 ✔" if size[0] == 80 else "1 as-configured · 3 seeds · round 12 ✔ complete"
-        )
-        assert f"{first} (baseline)" in words
+        assert f"1 as-configured · round 12 ✔{' complete' * (size[0] > 80)} (baseline)" in words
         assert "different seeds" not in words
         cell = str(table.cell(5, "final accuracy"))
         assert re.fullmatch(r"\d+\.\d\d \[\d+\.\d\d, \d+\.\d\d\]", cell)
@@ -480,7 +503,7 @@ def batch(play: Play, text: str, seeds: int) -> list[Session]:
 def test_groups_are_runs_of_one_market_and_policy(play_small: Play, scenario_text: str) -> None:
     sessions = batch(play_small, scenario_text, 3)
     assert [group.runs for group in groups(sessions)] == [(0, 1, 2), (3, 4, 5)]
-    assert [group.name for group in groups(sessions)] == ["as-configured · 3 seeds", "d-first · 3 seeds"]
+    assert [group.name for group in groups(sessions)] == ["as-configured", "d-first"]
     assert [group.name for group in groups(sessions[2:])] == ["as-configured · seed 2", "d-first · 3 seeds"]
     sessions[0].hash8 = "11111111"
     assert [group.runs for group in groups(sessions)] == [(0,), (1, 2), (3, 4, 5)]
