@@ -45,6 +45,8 @@ if TYPE_CHECKING:
     from tui.state.watched_run import Session
 
 
+LOOKED = 0.5  # seconds between two looks at whether the directories of open runs are still there
+
 _PRINTABLE = Printable()
 
 
@@ -123,6 +125,7 @@ class MarketApp(SteadyApp):
             from tui.state.runs import Runs
 
             self._runs = Runs(self._work, self._runner)
+            self.set_interval(LOOKED, self._miss)
         return self._runs
 
     @property
@@ -131,6 +134,11 @@ class MarketApp(SteadyApp):
 
     def _work(self, job: Callable[[], None], group: str) -> object:
         return self.run_worker(job, thread=True, group=group, exit_on_error=False)
+
+    def _miss(self) -> None:
+        """Look in a thread, as the disk may be slow, for runs whose directories have been removed."""
+        if not any(worker.group == "miss" for worker in self.workers):
+            self._work(self.runs.miss, "miss")
 
     def notify(
         self,

@@ -8,6 +8,7 @@ class RunState(StrEnum):
 
     FAILED = "failed"  # meta.json says why
     UNREADABLE = "unreadable"  # its files cannot be used: they cannot be read, or are not what was written
+    GONE = "gone"  # its directory has been removed since it was seen
     INTERRUPTED = "interrupted"  # it has begun and not ended, and no process plays it
     # It has begun and not ended; more is not known: it has stopped just now, or is played where files have no locks.
     INCOMPLETE = "incomplete"

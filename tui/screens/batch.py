@@ -32,7 +32,10 @@ FRAMES = 3  # rows of the screen's tables besides their lines
 WIDE, LOW = 150, 28  # columns from which on two things stand side by side; rows below which there are not three
 LEAST, GOOD = 7, 30  # rows of a preview at least, and with a plot that is worth the width of the screen
 
-NOT_BEGUN = "This run has not begun; it opens once it has."
+CLOSED = {
+    RunState.WAITING: "This run has not begun; it opens once it has.",
+    RunState.GONE: "The directory of this run has been removed.",
+}
 
 
 class BatchScreen(FollowingScreen[tuple[Look | None, Leagues, str]]):
@@ -197,8 +200,8 @@ Time left is what is left at the present pace, at most: a run ends early when al
             self.draw()
         elif line is None:
             self.notify("There is no run yet.", timeout=3)
-        elif line.standing.state is RunState.WAITING:
-            self.notify(NOT_BEGUN, timeout=3)
+        elif (why := CLOSED.get(line.standing.state)) is not None:
+            self.notify(why, timeout=3)
         else:
             self._navigator.show_market(self._navigator.runs.open(line.standing.path))
 
@@ -214,7 +217,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
 
     def action_next_problem(self, step: int) -> None:
         table = self.query_one(BatchTable)
-        bad = {RunState.FAILED, RunState.UNREADABLE, RunState.INTERRUPTED}
+        bad = {RunState.FAILED, RunState.UNREADABLE, RunState.GONE, RunState.INTERRUPTED}
         places = [i for i, line in enumerate(table.lines) if bad & _states_of(line)]
         if not places:
             self.notify("No run has failed or been interrupted.", timeout=3)
@@ -227,7 +230,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         line = self.query_one(BatchTable).chosen
         runs = {run.standing.path for run in (line.runs if isinstance(line, RunGroup) else [line]) if run and run.begun}
         if not runs:
-            self.notify("Only runs that have begun can be marked.", timeout=3)
+            self.notify("Only runs that have begun and are there can be marked.", timeout=3)
             return
         self.marked = self.marked - runs if runs <= self.marked else self.marked | runs
         self.draw()

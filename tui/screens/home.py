@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from tui.state.watched_run import Session
 
 LATER = 0.05  # seconds for the screen to draw itself before the lists are loaded
-AGAIN = 2.0  # seconds between two looks while a run is played
+AGAIN = 1.5  # seconds between two looks while there is something new
 
 NOTHING = "Nothing is chosen."
 A_TRAINING = "That is a training; press enter to watch it."
@@ -71,6 +71,7 @@ or in the folder given with --out. The newest come first."""
         self._navigator = navigator
         self.entries: list[Entry] = []
         self.marked: set[Path] = set()
+        self._states: list[RunState] = []  # of the open runs, as they are listed
 
     def compose(self) -> ComposeResult:
         yield Static("[b]flmarket[/b]  federated-learning services compete for clients", id="home-title")
@@ -99,21 +100,28 @@ or in the folder given with --out. The newest come first."""
         played = any(entry.state in {RunState.RUNNING, RunState.INCOMPLETE} for entry in self.entries)
         return played or any(not session.over for session in self._navigator.sessions)
 
+    @work(thread=True, exclusive=True, group="follow")
     def _follow(self) -> None:
-        if self.is_active and self.entries and self._live:
-            self.action_reload()
+        """List again what there is while runs are played, and where one has another state or has been removed."""
+        if self.is_active and self.entries:
+            states = [session.state for session in self._navigator.sessions]
+            if self._live or states != self._states or any(not it.path.exists() for it in self.entries if it.is_run):
+                self._reload()
 
     @work(thread=True, exclusive=True, group="reload")
     def action_reload(self) -> None:
+        self._reload()
+
+    def _reload(self) -> None:
         from tui.state.known_runs import entries
 
         hand_over(self.app, self._list, entries(self._navigator.folder, self._navigator.out))
 
     def _list(self, entries: list[Entry]) -> None:
-        self.entries = entries
+        live, self.entries = self._live, entries
         if self.query(EntryList):  # not while the app ends
             self._refill()
-            if self._live:
+            if live or self._live:
                 self._preview()
 
     def _refill(self) -> None:
@@ -121,6 +129,7 @@ or in the folder given with --out. The newest come first."""
         opened = {session.directory.absolute() for session in self._navigator.sessions if session.directory}
         others = [e for e in self.entries if not (e.is_run and e.path.absolute() in opened)]
         listed = {kind: [e for e in others if e.kind == kind and matches(e.title, words)] for kind in SECTIONS}
+        self._states = [session.state for session in self._navigator.sessions]
         self.refresh_bindings()
         sections: list[Section[Entry | Session]] = [
             (SECTIONS["open"], list(self._open(words))),
@@ -164,7 +173,7 @@ or in the folder given with --out. The newest come first."""
         chosen = self.chosen
         if chosen is None or isinstance(chosen, Entry):
             return chosen
-        return None if chosen.directory is None else Entry("run", chosen.label, chosen.directory)
+        return None if chosen.directory is None else Entry("run", chosen.label, chosen.directory, chosen.state)
 
     @on(OptionList.OptionHighlighted)
     def _highlighted(self) -> None:

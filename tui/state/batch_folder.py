@@ -7,7 +7,7 @@ import time
 import tomllib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -55,7 +55,7 @@ class RunLine:
     @property
     def begun(self) -> bool:
         """Whether there is something of it to be seen."""
-        return self.standing.state is not RunState.WAITING
+        return self.standing.state not in {RunState.WAITING, RunState.GONE}
 
     @property
     def left(self) -> float | None:
@@ -93,7 +93,16 @@ class RunsFolder:
 
     def look(self) -> Look:
         """Return how all runs stand now."""
-        standings = {path: standing(path, self._before.get(path)) for path in run_directories(self.path)}
+        try:
+            there = run_directories(self.path)
+        except FileNotFoundError:
+            if not self._before:
+                raise
+            there = []
+        standings = {path: standing(path, self._before.get(path)) for path in there}
+        for path, run in self._before.items():
+            if run.state is not RunState.WAITING:  # its line stays, so that no other one takes its place
+                standings.setdefault(path, replace(run, state=RunState.GONE, problem="", locked=False))
         self._before = standings
         self._usual = _usual(standings.values())
         if any(run.state is RunState.RUNNING for run in standings.values()):

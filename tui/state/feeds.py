@@ -180,7 +180,7 @@ class DirectoryFeed:
         assert scenario is not None  # noqa: S101 - it has been identified
         services = [service.name for service in scenario.services]
         reader = RunReader(self._path)
-        while not self._stop.is_set():
+        while not self._stop.is_set() and self.session.state is not RunState.GONE:
             # In this order: what was written before meta.json is in the tables when they are read.
             state = state_of(self._path)
             if state is RunState.RUNNING:

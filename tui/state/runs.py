@@ -195,6 +195,11 @@ class Runs:
         if feed is not None:
             feed.close()
 
+    def miss(self) -> None:
+        """Find the runs whose directories have been removed; none of them is played on. From any thread."""
+        for session in list(self.sessions):
+            session.miss()
+
     def running(self) -> list[Session]:
         """Return the runs that this app plays, and those that wait."""
         return [session for session in self.sessions if self.steerable(session)]
@@ -270,6 +275,7 @@ class Runs:
                     feed.read()
             except Exception as error:  # a defect of ours must not pass unnoticed, nor keep other runs waiting
                 reading.move(RunState.UNREADABLE, f"reading the run failed: {error!r}")
+            reading.miss()
             reading = self._next()
 
 
@@ -279,9 +285,11 @@ def _what(start: Start) -> Start:
 
 
 def _outdated(session: Session) -> bool:
-    """Whether a run that did not end well has been completed since, by another session or another process."""
+    """Whether a run that did not end well has been completed since, by another session or process, or is back."""
     if session.directory is None or not session.over or session.state is RunState.COMPLETE:
         return False
+    if session.state is RunState.GONE:
+        return session.directory.is_dir()
     with suppress(RunDirectoryError):
         return RunDirectory(session.directory).state is RunState.COMPLETE
     return False

@@ -28,7 +28,7 @@ from tui.state.history import History
 from tui.state.pace import Pace
 from tui.state.run_standing import run_label
 
-OVER = frozenset({RunState.FAILED, RunState.UNREADABLE, RunState.INTERRUPTED, RunState.COMPLETE})
+OVER = frozenset({RunState.FAILED, RunState.UNREADABLE, RunState.GONE, RunState.INTERRUPTED, RunState.COMPLETE})
 
 
 class SessionChanged(Message):
@@ -197,6 +197,11 @@ class Session:
                 meta = RunDirectory(self.directory).meta()
                 self.version, self.kernels = played_by(meta), dict(meta["kernel"])
         self.changed()
+
+    def miss(self) -> None:
+        """Find out whether the run's directory has been removed. From any thread."""
+        if self.directory is not None and self.state is not RunState.GONE and not self.directory.is_dir():
+            self.move(RunState.GONE, f"{self.directory}: has been removed")
 
     def set_state(self, *, paused: bool, speed: float | None) -> None:
         self.speed = speed

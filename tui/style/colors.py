@@ -71,6 +71,7 @@ def _backgrounds(background: str, surface: str, foreground: str, chosen: str) ->
 _LOOKS = {
     RunState.FAILED: ("✘", "error"),
     RunState.UNREADABLE: ("✘", "error"),
+    RunState.GONE: ("✘", "error"),
     RunState.INTERRUPTED: ("■", "warning"),
     RunState.INCOMPLETE: ("▷", "warning"),
     RunState.PAUSED: ("⏸", "warning"),

@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -142,7 +142,11 @@ def _training_preview(log: Path, app: App[object], plots: bool) -> Preview:
 
 def _run_preview(entry: Entry, app: App[object], plots: bool) -> Preview:
     path = entry.path
+    if not path.is_dir():
+        return Preview(Text(f"{signed(RunState.GONE)}: {path} has been removed.", tint(app, "error")))
     run, faint = standing(path), tint(app, "foreground", dim=True)
+    if entry.state:  # which is that of its line: one that is open may be paused
+        run = replace(run, state=RunState(entry.state))
     if run.state is RunState.WAITING:
         played = next(path.parents[1].glob(f"*/*/{SCENARIO}"), None)  # another run of the scenario, which has begun
         about = [] if played is None else map(Text, story(load(played, catalogue=catalogue())))

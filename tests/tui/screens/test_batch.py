@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import product
 from pathlib import Path
+from shutil import rmtree
 
 import pytest
 from textual.pilot import Pilot
@@ -22,7 +23,7 @@ from flmarket.analysis.results.run_results import read_runs
 from learning.statistics.measure import MARKET
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
-from support.screens import PATIENCE, Play, notes, screen_of, text_of, until, write_run
+from support.screens import PATIENCE, Play, notes, painted, runner_of, screen_of, start_of, text_of, until, write_run
 from support.shell import CLI, flmarket
 from tui.app import MarketApp
 from tui.screens import following_files
@@ -32,7 +33,7 @@ from tui.screens.following_files import AT_REST, INTERVAL
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
-from tui.state.batch_folder import Look, RunsFolder, run_directories
+from tui.state.batch_folder import Look, RunsFolder, ordered, run_directories
 from tui.widgets.batch_tables import BatchTable
 
 BREAKS = """
@@ -121,6 +122,69 @@ async def test_follows_a_batch_of_another_process_until_it_is_killed(endless: Pa
             assert "■ interrupted" in text(screen, "#batch-table")
             await pilot.press("n")
             assert "continues it from its last checkpoint" in text(screen, "#batch-detail")
+
+
+def is_removed(folder: Path) -> bool:
+    """Remove a folder into which others may write meanwhile; return whether it is gone."""
+    rmtree(folder, ignore_errors=True)
+    return not folder.exists()
+
+
+@pytest.mark.slow
+async def test_runs_whose_folder_is_deleted_are_gone_on_every_screen(endless: Path, small: Path) -> None:
+    out = small / "runs"
+    with running(endless, out):
+        app = MarketApp(out=out, folder=small)
+        async with app.run_test(size=(160, 40)) as pilot:
+            await until(pilot, lambda: len(list(out.glob("*/*/seed-*"))) == 4)
+            await pilot.press("b")
+            screen = await batch(pilot)
+            await until(pilot, lambda: states(screen) == {"running": 2, "waiting": 2})
+            await pilot.press("s", "s", "s")  # those that run stand first
+            await until(pilot, lambda: all(run.standing.round for run in ordered(screen.look.runs, "state")[:2]))
+            await pilot.press("home", "space", "down", "space", "c")
+            compared = await screen_of(pilot, CompareScreen)
+            await until(pilot, lambda: all(one.state == "running" and one.history for one in compared.sessions))
+            await until(pilot, lambda: is_removed(out))
+            await until(pilot, lambda: {one.state for one in compared.sessions} == {"gone"})
+            await until(pilot, lambda: "gone" in painted(app))
+            assert "running" not in painted(app)
+
+            await pilot.press("escape")
+            await until(pilot, lambda: states(screen) == {"gone": 2})
+            assert "✘ 2 gone" in text(screen, "#batch-status")
+            assert "left" not in text(screen, "#batch-status")
+            assert text(screen, "#batch-table").count("✘ gone") == 2
+            await pilot.press("enter")
+            assert notes(app) == ["The directory of this run has been removed."]
+
+            await pilot.press("escape")
+            home = await screen_of(pilot, HomeScreen)
+            home.query_one("#entries").highlighted = 1
+            await until(pilot, lambda: text(home, "#entries").count("✘ gone") == 2)
+            await until(pilot, lambda: "has been removed" in text(home, "#preview"))
+            await pilot.press("enter")
+            market = await screen_of(pilot, MarketScreen)
+            await until(pilot, lambda: "✘ gone" in painted(app))
+            assert not market.session.pace.rate()
+            assert "running" not in painted(app)
+            assert "/s" not in painted(app)
+
+
+@pytest.mark.slow
+async def test_a_run_of_the_app_whose_folder_is_deleted_is_gone_with_its_process(small: Path) -> None:
+    out = small / "runs"
+    app = MarketApp(out=out, folder=small)
+    async with app.run_test(size=(120, 36)) as pilot:
+        app.play([(start_of(small, speed=5.0), "small")])
+        market = await screen_of(pilot, MarketScreen)
+        await until(pilot, lambda: len(market.session.history) > 1)
+        pid = runner_of(app, market.session)
+        await until(pilot, lambda: is_removed(out))
+        await until(pilot, lambda: market.session.state == "gone")
+        await until(pilot, lambda: "✘ gone" in painted(app))
+        await until(pilot, lambda: not Path(f"/proc/{pid}").exists())
+        assert not app.runs.running()
 
 
 @pytest.mark.slow
@@ -333,7 +397,10 @@ async def test_every_key_has_a_command_in_the_palette(small: Path) -> None:
         await pilot.press("enter")
         assert notes(app) == ["This run has not begun; it opens once it has."]
         await pilot.press("n", "space")
-        assert notes(app)[1:] == ["No run has failed or been interrupted.", "Only runs that have begun can be marked."]
+        assert notes(app)[1:] == [
+            "No run has failed or been interrupted.",
+            "Only runs that have begun and are there can be marked.",
+        ]
 
 
 async def test_a_folder_without_runs_and_one_that_goes_away(small: Path) -> None:

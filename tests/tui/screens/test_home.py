@@ -3,7 +3,7 @@
 import re
 from itertools import product
 from pathlib import Path
-from shutil import copytree
+from shutil import copytree, rmtree
 from threading import Event, current_thread, main_thread
 
 import pytest
@@ -417,8 +417,23 @@ async def test_a_run_that_is_open_and_paused_is_listed_once_as_paused(
         with RunDirectory(place).locked():
             screen = await home(pilot)
             assert [entry.state for entry in screen.entries if entry.is_run] == ["running"]
-        prompts = [str(option.prompt) for option in screen.query_one(OptionList).options]
-        assert ["paused" in prompt for prompt in prompts if "seed 1 " in prompt] == [True]
+            listed = screen.query_one(OptionList)
+            prompts = [str(option.prompt) for option in listed.options]
+            assert ["paused" in prompt for prompt in prompts if "seed 1 " in prompt] == [True]
+            listed.highlighted = 1
+            await until(pilot, lambda: "3 of 12 rounds" in preview_of(screen))
+            assert "paused, 3 of 12 rounds" in preview_of(screen)
+            assert "running" not in painted(app)
+        # Its folder is deleted, and one that is not open.
+        other = write_run(play_small(), small / "runs" / "small-00000000" / "lcfa" / "seed-0001", **RECORDED)
+        await home(pilot)
+        assert "lcfa" in text_of(listed)
+        rmtree(other)
+        await until(pilot, lambda: "lcfa" not in text_of(listed), "the list without it")
+        rmtree(place)
+        opened.miss()
+        await until(pilot, lambda: "✘ gone" in text_of(listed), "its state in the list")
+        await until(pilot, lambda: "has been removed" in preview_of(screen), "its state in the preview")
 
 
 @pytest.mark.slow
