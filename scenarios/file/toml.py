@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path as FilePath
-from typing import Any
+from typing import Any, NamedTuple
 
 import tomlkit
 from tomlkit.exceptions import TOMLKitError
@@ -36,6 +36,18 @@ _TOKEN = re.compile(
 )
 
 
+class Span(NamedTuple):
+    """The place of a key with its value in a text, of an item of a list, or of the header of a table."""
+
+    start: int  # of the key
+    value: int  # where the value begins; the end, for a header
+    end: int
+
+    @property
+    def is_header(self) -> bool:
+        return self.value == self.end
+
+
 class Positions:
     """Lines by path: of every table, key and list item, where it is first mentioned; ``tomllib`` does not keep them.
 
@@ -44,8 +56,10 @@ class Positions:
 
     def __init__(self, text: str) -> None:
         self.lines: dict[Path, int] = {}
+        self.spans: dict[Path, Span] = {}  # of all that has a place of its own
+        self.statements: list[Path] = []  # the headers, and the keys that stand on lines of their own, in their order
         self._sizes: dict[Path, int] = {}  # of [[arrays]] of tables
-        self._tokens = [*_tokens(text.replace("\r\n", "\n")), ("\n", 0)]
+        self._tokens = [*_tokens(text), ("\n", 0, len(text))]
         self._at = 0
         table: Path = ()
         while self._at < len(self._tokens):
@@ -54,7 +68,7 @@ class Positions:
             elif self._part == "\n":
                 self._at += 1
             else:
-                self._entry(table)
+                self.statements.append(self._entry(table))
 
     def line(self, path: Path) -> int:
         """Return the line (from 1) of a value, or of the nearest table or list around it; of a missing key's table."""
@@ -66,9 +80,15 @@ class Positions:
     def _part(self) -> str:
         return self._tokens[self._at][0]
 
+    @property
+    def _end(self) -> int:
+        """Where the last part that was read ends."""
+        part, _, start = self._tokens[self._at - 1]
+        return start + len(part)
+
     def _header(self) -> Path:
         """Read ``[table]`` or ``[[array of tables]]`` and return the path of the table that it opens."""
-        line = self._tokens[self._at][1]
+        _, line, start = self._tokens[self._at]
         brackets = 2 if self._tokens[self._at + 1][0] == "[" else 1
         self._at += brackets
         *above, last = self._keys()
@@ -85,15 +105,19 @@ class Positions:
             self._sizes[path] = self._sizes.get(path, 0) + 1
             path = (*path, self._sizes[path] - 1)
         self.lines[path] = line  # rather than where [table.below.it] stood
+        self.spans[path] = Span(start, self._end, self._end)
+        self.statements.append(path)
         return path
 
-    def _entry(self, path: Path) -> None:
-        line = self._tokens[self._at][1]
+    def _entry(self, path: Path) -> Path:
+        """Read a key with its value and return its path."""
+        _, line, start = self._tokens[self._at]
         for key in self._keys():
             path = (*path, key)
             self.lines.setdefault(path, line)
         self._at += 1  # the equals sign
-        self._value(path)
+        self._value(path, start)
+        return path
 
     def _keys(self) -> list[str]:
         keys = []
@@ -104,17 +128,20 @@ class Positions:
                 self._at -= 1
                 return keys
 
-    def _value(self, path: Path) -> None:
+    def _value(self, path: Path, start: int) -> None:
+        value = self._tokens[self._at][2]
         if self._part == "[":
             for index in self._places("]"):
-                self.lines[*path, index] = self._tokens[self._at][1]
-                self._value((*path, index))
+                _, line, item = self._tokens[self._at]
+                self.lines[*path, index] = line
+                self._value((*path, index), item)
         elif self._part == "{":
             for _ in self._places("}"):
                 self._entry(path)
         else:
             while self._part not in ("\n", ",", "]", "}"):
                 self._at += 1
+        self.spans[path] = Span(start, value, self._end)
 
     def _places(self, closing: str) -> Iterator[int]:
         """Move to each item of a list or of an inline table, and behind its closing bracket in the end."""
@@ -130,13 +157,18 @@ class Positions:
             index += 1
 
 
-def _tokens(text: str) -> Iterator[tuple[str, int]]:
-    """Yield the parts of a text, but for blanks and comments, each with its line."""
+def _tokens(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield the parts of a text, but for blanks and comments, each with its line and where it starts."""
     line = 1
     for found in _TOKEN.finditer(text):
         if not found[0].startswith("#"):
-            yield found[0], line
+            yield found[0], line, found.start()
         line += found[0].count("\n")
+
+
+def comments(text: str) -> list[str]:
+    """Return the comments of a part of a TOML text."""
+    return [found[0].rstrip() for found in _TOKEN.finditer(text) if found[0].startswith("#")]
 
 
 @dataclass

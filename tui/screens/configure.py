@@ -56,6 +56,7 @@ PANES = {
 MARKET = ("name", "description", "rounds", "dqi", "market")
 CLIENTS = ("clients", "data")
 CHANGES = ("sweep", "runs", "interventions")
+SERVICES = ("services",)
 
 
 class Fields(VerticalScroll, can_focus=False):
@@ -152,7 +153,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
                 yield from self._rows((head,))
                 yield from self._rows((), ("data",))
             case "services":
-                if self.document.services:
+                if self.document.entries(SERVICES):
                     yield from self._rows((head, self.service))
             case _:
                 yield from self._rows((head,))
@@ -192,7 +193,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     # Services
 
     async def _show_services(self) -> None:
-        self.service = max(0, min(self.document.services - 1, self.service))
+        self.service = max(0, min(len(self.document.entries(SERVICES)) - 1, self.service))
         pane = self.query_one("#form", TabbedContent).get_pane(PANES["Services"])
         if not pane.children:
             await self._fill(pane)
@@ -210,11 +211,11 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     def _list_in(self, listed: OptionList) -> None:
         names = []
-        for place in range(self.document.services):
+        for place in range(len(self.document.entries(SERVICES))):
             prefix = key_text(("services", place), self.document.data)
             wrong = any(problem.key == prefix or problem.key.startswith(f"{prefix}.") for problem in self.problems)
-            new = self.document.origins[place] is None
-            name = f"{'✘' if wrong else ' '} {self.document.service_name(place)}{' (new)' if new else ''}"
+            new = self.document.origins(SERVICES)[place] is None
+            name = f"{'✘' if wrong else ' '} {self.document.entry_name(SERVICES, place)}{' (new)' if new else ''}"
             names.append(name.replace("[", r"\["))
         if names != [str(option.prompt) for option in listed.options]:
             with self.prevent(OptionList.OptionHighlighted):
@@ -230,13 +231,13 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     @on(Button.Pressed, "#add")
     async def action_add_service(self) -> None:
-        last = self.document.services - 1
-        await self._added(self.document.add_service(last if last >= 0 else None))
+        last = len(self.document.entries(SERVICES)) - 1
+        await self._added(self.document.add_entry(SERVICES, last if last >= 0 else None))
 
     @on(Button.Pressed, "#duplicate")
     async def action_duplicate_service(self) -> None:
-        if self.document.services:
-            await self._added(self.document.add_service(self.service))
+        if self.document.entries(SERVICES):
+            await self._added(self.document.add_entry(SERVICES, self.service))
         else:
             self.notify("There is no service to duplicate; press F2 to add one.", severity="warning")
 
@@ -250,8 +251,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     @on(Button.Pressed, "#remove")
     async def action_remove_service(self) -> None:
         self.query_one("#form", TabbedContent).active = "tab-services"
-        if self.document.services > 1:
-            self.document.remove_service(self.service)
+        if len(self.document.entries(SERVICES)) > 1:
+            self.document.remove_entry(SERVICES, self.service)
             await self._show_services()
             self.query_one("#service-list").focus()
             self._check()

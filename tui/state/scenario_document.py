@@ -1,22 +1,29 @@
-"""A scenario file that is being edited: its text with comments and layout, and what has changed."""
+"""A scenario file that is being edited: its values, and its text, which changes only where a value does."""
 
-from collections.abc import Mapping, MutableMapping, MutableSequence
-from itertools import pairwise
-from typing import Any
-
-import tomlkit
-from tomlkit.exceptions import TOMLKitError
-from tomlkit.items import AoT, Array, InlineTable
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from flmarket.core.files import BYTE_ORDER_MARK, laid_out_as
-from scenarios.file.problems import Path, Problem, ScenarioError
+from scenarios.file.problems import NAMED, Path, ScenarioError
+from scenarios.file.rewriting import Origins, rewritten, same
 from scenarios.file.toml import read_toml
 
 ABSENT = object()  # the value of a key that is absent, so that its default applies
 
 
+class Version(NamedTuple):
+    """The values of a document at one time."""
+
+    data: dict[str, Any]
+    origins: Origins
+
+
 class ScenarioDocument:
-    """A TOML document that keeps its comments and layout while values change."""
+    """The values of a scenario file, and a text that has them, with the file's comments and layout.
+
+    A version is replaced by another one, never changed: an earlier one can be taken back, and threads may read it.
+    """
 
     def __init__(
         self,
@@ -24,45 +31,46 @@ class ScenarioDocument:
         file: str = "scenario",  # its name in problems
     ) -> None:
         self.file_text = text  # as the file has it
-        text = text.removeprefix(BYTE_ORDER_MARK)
-        read_toml(text, file)
-        try:
-            self._document = tomlkit.parse(text)
-        except (TOMLKitError, RecursionError) as error:
-            raise ScenarioError([Problem(file, None, "", f"cannot be edited: {error}")]) from None
-        self._original = self.data
-        # for each service, its place in the original file; None for a new service
-        self.origins: list[int | None] = list(range(self.services))
+        self._original = read_toml(text.removeprefix(BYTE_ORDER_MARK), file)
+        self.version = Version(self._original, {})
 
     @property
     def text(self) -> str:
-        return laid_out_as(self.file_text, tomlkit.dumps(self._document))
+        """The text to save; that of the file where no value has changed."""
+        data, origins = self.version
+        if same(self._original, data):
+            return self.file_text
+        text = self.file_text.removeprefix(BYTE_ORDER_MARK)
+        if not re.search(r"(?<!\r)\n", text):
+            text = text.replace("\r\n", "\n")
+        return laid_out_as(self.file_text, rewritten(text, self._original, data, origins))
 
     @property
     def data(self) -> dict[str, Any]:
-        data: dict[str, Any] = self._document.unwrap()
-        return data
+        return self.version.data
 
     @property
     def changed(self) -> bool:
-        return self.data != self._original
+        return not same(self._original, self.data)
 
     def saved(self) -> None:
         """Make the present text the file that changes are relative to."""
-        self.file_text, self._original = self.text, self.data
-        self.origins = list(range(self.services))
+        self.file_text = self.text
+        self._original = read_toml(self.file_text.removeprefix(BYTE_ORDER_MARK), "")
+        self.version = Version(self._original, {})
 
     def get(self, path: Path) -> Any:
         """Return a value, or ABSENT."""
         return _walk(self.data, path)
 
     def was(self, path: Path) -> Any:
-        """Return a value of the original file, or ABSENT; a service is found by its original place."""
-        if path[:1] == ("services",) and len(path) > 1 and isinstance(path[1], int):
-            origin = self.origins[path[1]]
-            if origin is None:
-                return ABSENT
-            path = ("services", origin, *path[2:])
+        """Return a value of the original file, or ABSENT; an entry of a list is found by its original place."""
+        for depth, place in enumerate(path):
+            if isinstance(place, int):
+                origin = self.origins(path[:depth])[place]
+                if origin is None:
+                    return ABSENT
+                path = (*path[:depth], origin, *path[depth + 1 :])
         return _walk(self._original, path)
 
     def put(
@@ -74,78 +82,63 @@ class ScenarioDocument:
         *,
         is_text: bool = False,  # whether the key holds a string, so that quotes are not needed
     ) -> None:
-        """Set a value from what the user typed; an empty text removes the key."""
-        last = path[-1]
+        """Set a value from what the user typed; an empty text removes the key, and a table that it leaves empty."""
+        value: Any = text
         if not text.strip():
-            self._remove(path)
-            return
-        table: Any = self._document
-        for part, below in pairwise(path):
-            table = self._enter(table, part, MutableSequence if isinstance(below, int) else MutableMapping)
-        if is_text:
-            table[last] = text
-            return
-        try:
-            table[last] = tomlkit.value(text.strip())
-        except (TOMLKitError, ValueError):
-            table[last] = text
+            value = ABSENT
+        elif not is_text:
+            try:
+                typed = read_toml(f"value = {text.strip()}", "")
+                value = typed["value"] if len(typed) == 1 else text
+            except ScenarioError:
+                pass
+        if value is not ABSENT or self.get(path) is not ABSENT:
+            origins = {known: places for known, places in self.version.origins.items() if known != path}
+            self._replace(path, value, origins)
 
-    @staticmethod
-    def _enter(table: Any, part: str | int, kind: type) -> Any:
-        """Return what stands in a table; a new table if nothing does, or something else than is needed."""
-        value = table.get(part) if isinstance(part, str) else table[part]
-        if not isinstance(value, kind):
-            inside = isinstance(table, InlineTable | Array)
-            table[part] = tomlkit.inline_table() if inside else tomlkit.table()
-        return table[part]
+    def _replace(self, path: Path, value: Any, origins: Origins) -> None:
+        self.version = Version(_replaced(self.data, path, value), origins)
 
-    def _remove(self, path: Path) -> None:
-        *way, last = path
-        table = _walk(self._document, tuple(way))
-        if isinstance(table, MutableMapping) and last in table:
-            del table[last]
+    # Entries of lists of tables
 
-    # Services
+    def entries(self, path: Path) -> Sequence[Any]:
+        """Return the entries of a list, none if something else stands there."""
+        entries = self.get(path)
+        return entries if isinstance(entries, list) else ()
 
-    @property
-    def services(self) -> int:
-        services = self._document.get("services")
-        return len(services) if isinstance(services, MutableSequence) else 0
+    def origins(self, path: Path) -> Sequence[int | None]:
+        """Return for each entry of a list its place in the original file; None for a new one."""
+        return self.version.origins.get(path, range(len(self.entries(path))))
 
-    def service_name(self, place: int) -> str:
-        """Return a service's name, or its place if it has no name."""
-        name = self.get(("services", place, "name"))
-        return name if isinstance(name, str) and name else f"#{place + 1}"
+    def entry_name(self, path: Path, place: int) -> str:
+        """Return an entry's name, or its place and its values if it has no name."""
+        entry = self.entries(path)[place]
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        if path in NAMED and isinstance(name, str) and name:
+            return name
+        values = entry.values() if path not in NAMED and isinstance(entry, Mapping) else ()
+        return " ".join([f"#{place + 1}", *(str(value) for value in values if isinstance(value, str | int))])
 
-    def add_service(self, like: int | None) -> int:
-        """Add a service, a copy of the one at place ``like`` if given; return its place."""
-        model = None if like is None else self.data["services"][like]
-        copied = model if isinstance(model, Mapping) else {}
-        names = {self.service_name(place) for place in range(self.services)}
-        base = str(copied.get("name", "service")).rstrip("0123456789").rstrip("-")
-        number = 2 if copied else 1
-        while f"{base}-{number}" in names:
-            number += 1
-        content = {**copied, "name": f"{base}-{number}"}
-        services = self._document.get("services")
-        if not isinstance(services, MutableSequence):
-            services = tomlkit.aot()
-            self._document["services"] = services
-        if isinstance(services, AoT):
-            table = tomlkit.table()
-            table.update(content)
-            table.add(tomlkit.nl())
-            services.append(table)
-        else:
-            inline = tomlkit.inline_table()
-            inline.update(content)
-            services.append(inline)
-        self.origins.append(None)
-        return self.services - 1
+    def add_entry(self, path: Path, like: int | None) -> int:
+        """Add an entry, a copy of the one at place ``like`` if given, with a name of its own; return its place."""
+        entries = self.entries(path)
+        model = None if like is None else entries[like]
+        content = dict(model) if isinstance(model, Mapping) else {}
+        if path in NAMED:
+            names = {self.entry_name(path, place) for place in range(len(entries))}
+            base = str(content.get("name", str(path[-1]).removesuffix("s"))).rstrip("0123456789").rstrip("-")
+            number = 2 if content else 1
+            while f"{base}-{number}" in names:
+                number += 1
+            content["name"] = f"{base}-{number}"
+        origins = {**self.version.origins, path: (*self.origins(path), None)}
+        self._replace(path, [*entries, content], origins)
+        return len(entries)
 
-    def remove_service(self, place: int) -> None:
-        del self._document["services"][place]
-        del self.origins[place]
+    def remove_entry(self, path: Path, place: int) -> None:
+        entries, origins = [*self.entries(path)], [*self.origins(path)]
+        del entries[place], origins[place]
+        self._replace(path, entries or ABSENT, {**self.version.origins, path: origins})
 
 
 def _walk(value: Any, path: Path) -> Any:
@@ -155,3 +148,20 @@ def _walk(value: Any, path: Path) -> Any:
         except (KeyError, IndexError, TypeError):
             return ABSENT
     return value
+
+
+def _replaced(tree: Any, path: Path, value: Any) -> Any:
+    """Return a copy of a tree in which another value stands at a path; tables that lose their last key are left out."""
+    first, *rest = path
+    if isinstance(first, int):
+        entries = list(tree)
+        entries[first] = _replaced(entries[first], tuple(rest), value)
+        return entries
+    table = dict(tree) if isinstance(tree, Mapping) else {}
+    if rest:
+        value = _replaced(table.get(first), tuple(rest), value) or ABSENT
+    if value is ABSENT:
+        table.pop(first, None)
+    else:
+        table[first] = value
+    return table

@@ -17,7 +17,7 @@ from scenarios.loader import ScenarioError, load, parse
 from support.screens import notes, painted, rendered, screen_of, text_of, until
 from support.shell import flmarket
 from tui.app import MarketApp
-from tui.screens.configure import PANES, ConfigureScreen, SaveDialog
+from tui.screens.configure import PANES, SERVICES, ConfigureScreen, SaveDialog
 from tui.screens.dialog import Question
 from tui.state.catalogue import own_files, read_scenario
 from tui.state.scenario_document import ScenarioDocument
@@ -111,9 +111,9 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await form(app, pilot, small)
         await pilot.press("f3")
-        await until(pilot, lambda: screen.document.services == 4)
+        await until(pilot, lambda: len(screen.document.entries(SERVICES)) == 4)
         assert screen.service == 3
-        assert screen.document.service_name(3) == "alpha-2"
+        assert screen.document.entry_name(SERVICES, 3) == "alpha-2"
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 3, "policy")])
         await until(pilot, lambda: row(screen, "services", 3, "name").query_one(Input).has_focus, "the new one's name")
         (await row(screen, "services", 3, "policy").open()).value = "greedy"
@@ -127,14 +127,14 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         screen.query_one("#service-list", OptionList).highlighted = 0
         await until(pilot, lambda: screen.service == 0)
         await pilot.press("f4")
-        await until(pilot, lambda: screen.document.services == 3)
+        await until(pilot, lambda: len(screen.document.entries(SERVICES)) == 3)
         await until(pilot, lambda: screen.query_one("#service-list").has_focus, "where the next one is chosen")
-        assert screen.document.service_name(0) == "beta"
+        assert screen.document.entry_name(SERVICES, 0) == "beta"
         await pilot.press("f2")
-        await until(pilot, lambda: screen.document.services == 4)
+        await until(pilot, lambda: len(screen.document.entries(SERVICES)) == 4)
         for _ in range(4):
             await pilot.press("f4")
-        assert screen.document.services == 1  # the last one stays
+        assert len(screen.document.entries(SERVICES)) == 1  # the last one stays
 
 
 async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: MarketApp, small: Path) -> None:
@@ -143,12 +143,12 @@ async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: Mark
         await pilot.press("f3")
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 3, "policy")])
         edited = FieldRow.Edited(row(screen, "services", 3, "name"), "delta")
-        screen.document.remove_service(3)
+        screen.document.remove_entry(SERVICES, 3)
         screen.query_one("#service-form").remove_children()
         screen._edited(edited)
         screen._understood(None, {}, None)
         screen._checked(screen.problems, [])
-        assert screen.document.services == 3
+        assert len(screen.document.entries(SERVICES)) == 3
 
 
 def test_a_file_keeps_its_line_ends_and_its_byte_order_mark_in_a_document(tmp_path: Path) -> None:
@@ -367,12 +367,12 @@ async def test_services_are_added_where_something_else_stands(app: MarketApp, sm
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await form(app, pilot, small)
         await until(pilot, lambda: screen.problems)
-        before = screen.document.services
+        before = len(screen.document.entries(SERVICES))
         await pilot.press("f2")
-        await until(pilot, lambda: screen.document.services == before + 1)
+        await until(pilot, lambda: len(screen.document.entries(SERVICES)) == before + 1)
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", before, "name")])
         await pilot.press("f3")
-        await until(pilot, lambda: screen.document.services == before + 2)
+        await until(pilot, lambda: len(screen.document.entries(SERVICES)) == before + 2)
         screen.query_one("#service-list", OptionList).highlighted = 0
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 0, "name")])
         row(screen, "services", 0, "name").query_one(Input).value = "first"
