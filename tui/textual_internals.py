@@ -117,7 +117,7 @@ class SteadyApp(App[None]):
             self._turns = asyncio.create_task(self._take_turns())
 
     async def _take_turns(self) -> None:
-        while self._ahead:
+        while self._ahead and not self._exit:
             event = self._ahead.popleft()
             if not isinstance(event, MouseMove):
                 with suppress(TimeoutError):
@@ -134,7 +134,8 @@ class SteadyApp(App[None]):
 
         The next letter of a word need not wait for the search for those before, which it ends.
         """
-        while stack := self.screen_stack:
+        while (stack := self.screen_stack) and not self._exit:
+            await asyncio.sleep(0)  # parts that close take nothing more, and are not waited for: let them
             for node in (self.focused or self.screen).ancestors_with_self:  # the way of a key, to the app's bindings
                 await _reached(node)
             if stack != self.screen_stack:

@@ -1,9 +1,12 @@
 """Keys that are typed ahead: each is handled, with all that it leads to, before the next."""
 
+import asyncio
 import importlib
 import pkgutil
 import random
+import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +19,7 @@ from textual.widgets import Checkbox, Input, OptionList, Select, SelectionList, 
 
 import tui.screens
 from scenarios.loader import parse
-from support.screens import Play, until
+from support.screens import PATIENCE, Play, until
 from tui.app import MarketApp
 from tui.screens.configure import ConfigureScreen, SaveDialog
 from tui.screens.dialog import Closing, Dialog, Question, QuitDialog
@@ -159,3 +162,45 @@ async def test_a_command_that_is_typed_ahead_is_found_before_it_is_chosen(app: M
         await pilot.pause()
         typed(app, "colon", *"theme", "space", *"nord", "down", "enter", "enter")
         await until(pilot, lambda: app.theme == "nord")
+
+
+@contextmanager
+def no_busy_wait() -> Iterator[None]:
+    """Fail where the loop is kept busy, in which no other wait would end."""
+    stuck = []
+
+    def interrupt(*_: object) -> None:
+        stuck.append("by what waits without a pause")
+        raise RuntimeError
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.alarm(int(PATIENCE))
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+    assert not stuck
+
+
+async def test_a_key_lets_parts_that_close_end_before_it(app: MarketApp, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They take no message any more, and must still come to handle those that they have."""
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.home.entries)
+        with no_busy_wait(), monkeypatch.context() as patch:
+            app.screen.call_later(lambda: None)
+            for part in (app, *app.screen.walk_children(with_self=True)):
+                patch.setattr(part, "_closing", True)
+            await app._quiet(typing=False)
+        assert not app.screen.message_queue_size
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("wait", [0.0, 0.1, 0.2, 0.3])
+async def test_the_app_ends_whatever_is_typed_meanwhile(app: MarketApp, wait: float) -> None:
+    with no_busy_wait():
+        async with app.run_test(size=(120, 40)) as pilot:
+            await until(pilot, lambda: app.home.entries)
+            typed(app, *["question_mark", "down", "down", "tab", "escape"] * 60)
+            await asyncio.sleep(wait)
+            app.exit()
