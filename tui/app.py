@@ -232,7 +232,7 @@ class MarketApp(SteadyApp):
         """Watch one run, from a round on."""
         self.push_screen(screens.MarketScreen(session, self, round_))
 
-    def show_fork(self, session: "Session", selected: tuple[int, int]) -> None:
+    def show_fork(self, session: "Session", selected: tuple[int, int | None]) -> None:
         """Watch a fork in place of its original, with the service and the client that were chosen there."""
         screen = screens.MarketScreen(session, self)
         screen.selected = selected

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from functools import partial
 
 from rich.text import Text
-from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
 
@@ -24,7 +23,6 @@ from tui.state.watched_run import Session
 from tui.style.colors import series_color, tint
 from tui.style.formats import fit, plain
 from tui.widgets.line_view import LineView
-from tui.widgets.table_view import TableView
 
 KEPT = 256  # rounds and services whose best sets are kept
 
@@ -55,20 +53,27 @@ class WhyTable(BookTable):
     DETAILS = (BID, OFFER, PRICE, BARS, WHY)
     by_client = True
 
-    def show(self, view: Moment) -> None:
-        super().show(view)
-        if not self.has_focus:  # it follows what is chosen elsewhere
-            self.point_to(view.service)
-
 
 class BestLines(LineView):
     """The lines on the sets that a service got and could have had, and on their clients."""
 
     _lines: Sequence[tuple[Text, int | None]] = ()  # each with its client
 
-    def show(self, book: RoundBook, best: Best | None) -> None:
-        self._lines = [] if best is None else [*self._sums(best), *self._clients(book, best)]
+    _client: int | None = None  # that is chosen on the screen
+
+    def show(self, view: Moment, best: Best | None) -> None:
+        self._lines = [] if best is None else [*self._sums(best), *self._clients(view.book, best)]
+        self._client = view.client
         self.resize(len(self._lines), self.room)
+        if not self.has_focus:
+            self.cursor = next(filter(self.is_chosen, range(self.count)), self.cursor)
+
+    def is_chosen(self, index: int) -> bool:
+        return self._lines[index][1] == self._client is not None
+
+    def choose(self) -> None:
+        if self._lines and (client := self._lines[self.cursor][1]) is not None:
+            self.post_message(Selected(client=client))
 
     def head(self) -> tuple[Text, Text]:
         words = f"{'':{LABEL}}{'DQI':>{NUMBER}}{'more':>{NUMBER}}" if self._lines else ""
@@ -76,12 +81,6 @@ class BestLines(LineView):
 
     def line(self, index: int) -> tuple[Text, Text]:
         return Text(end=""), self._lines[index][0]
-
-    def watch_cursor(self, old: int, new: int) -> None:
-        super().watch_cursor(old, new)
-        client = self._lines[new][1] if new < len(self._lines) else None
-        if self.has_focus and client is not None:
-            self.post_message(Selected(client=client))
 
     def _sums(self, best: Best) -> Iterator[tuple[Text, None]]:
         """Yield the DQI of what it got and of the best sets, with bars on one axis."""
@@ -168,7 +167,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
             self._show_why(view)
 
     def _show_why(self, view: Moment) -> None:
-        client, table = min(view.client, view.book.clients - 1), self.query_one(WhyTable)
+        client, table = view.asked, self.query_one(WhyTable)
         table.show(view)
         self.entitle(f"why client {client} serves whom it serves (B: best set)")
         bid = table.bid(table.cursor)
@@ -201,7 +200,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
             best = self._known[key]
             words = in_words(book, best)
         self.query_one(GrowingText).show(words)
-        self.query_one(BestLines).show(book, best)
+        self.query_one(BestLines).show(view, best)
 
     def _work(self) -> None:
         """Work out what is wanted; meanwhile only the newest that is wanted waits."""
@@ -224,14 +223,6 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
             del self._known[next(iter(self._known))]
         if self.is_mounted and self.display:
             self.redraw()
-
-    @on(TableView.Moved)
-    def _choose(self, message: TableView.Moved) -> None:
-        message.stop()
-        table = self.query_one(WhyTable)
-        bid = table.bid(table.cursor)
-        if bid is not None and table.has_focus:
-            self.post_message(Selected(service=bid.service))
 
 
 def winner(book: RoundBook, client: int) -> str:

@@ -102,6 +102,19 @@ class ClientGrid(LineView):
         self._heat = Heat(view, self.size.height - 1) if self.overview else None
         count = view.book.clients if self._heat is None else self._heat.count
         self.resize(count, LABEL + services * self._cell)
+        self.column = min(view.service, services - 1)
+        if view.client is not None and self._heat is None:
+            self.cursor = view.client
+
+    def is_chosen(self, index: int) -> bool:
+        view, client = self._view, None if self._view is None else self._view.client
+        if view is None or client is None:
+            return False
+        return index == client if self._heat is None else client in self._heat.clients(index)
+
+    def choose(self) -> None:
+        if self._heat is None:
+            self.post_message(Selected(client=self.cursor))
 
     def head(self) -> tuple[Text, Text]:
         row = Text(end="")
@@ -126,7 +139,7 @@ class ClientGrid(LineView):
         label.append(fit(use, LABEL - 6), tint(self.app, "success" if used else "foreground", dim=not used))
         cells = Text(end="")
         for m, mark in enumerate(marks):
-            here = index == self.cursor and m == self.column and self.has_focus
+            here = m == self.column and (self.is_chosen(index) or (self.has_focus and index == self.cursor))
             words = f" {mark}{self._detail(view, m, index)}"
             color = COLORS.get(mark)
             style = tint(self.app, color or "foreground", bold=color == "success", dim=color is None)
@@ -144,7 +157,7 @@ class ClientGrid(LineView):
             shade = SHADES[-(-4 * int(served) // len(clients))]
             words = f" {shade}{served or ''}" + (f" ×{outbid}" if outbid and self._cell >= 9 else "")
             style = tint(self.app, "success" if served else "foreground", dim=not served)
-            if index == self.cursor and m == self.column and self.has_focus:
+            if m == self.column and (self.is_chosen(index) or (self.has_focus and index == self.cursor)):
                 style += Style(bold=True, underline=True)
             cells.append(fit(words, self._cell), style)
         return label, cells
@@ -159,22 +172,16 @@ class ClientGrid(LineView):
             return f"{core:<1} {cash(offer.payment if offer.paid is None else offer.paid)}"
         return core
 
-    def watch_cursor(self, old: int, new: int) -> None:
-        super().watch_cursor(old, new)
-        if self.has_focus and self._heat is None:
-            self.post_message(Selected(client=new))
-
     def watch_column(self) -> None:
         left = self.column * self._cell
         room = max(self._cell, self.room - LABEL)
         if not self.scroll_offset.x <= left <= self.scroll_offset.x + room - self._cell:
             self.scroll_to(x=left if left < self.scroll_offset.x else left - room + self._cell, animate=False)
-        if self.has_focus:
-            self.post_message(Selected(service=self.column))
 
     def action_across(self, columns: int) -> None:
         services = len(self._view.logged.services) if self._view else 1
         self.column = max(0, min(services - 1, self.column + columns))
+        self.post_message(Selected(service=self.column))
 
     def action_overview(self) -> None:
         """Show groups of clients, so that all fit on the screen, or each client again."""
@@ -200,11 +207,9 @@ class ClientGrid(LineView):
 
     def on_click(self, event: events.Click) -> None:
         super().on_click(event)
-        if self.index_at(event.y) is not None:
-            if (x := event.x - GUTTER - LABEL) >= 0:
-                column = (x + self.scroll_offset.x) // self._cell
-                self.action_across(column - self.column)
-            self.post_message(Selected(service=self.column, client=self.cursor))
+        x = event.x - GUTTER - LABEL
+        if self.index_at(event.y) is not None and x >= 0:
+            self.action_across((x + self.scroll_offset.x) // self._cell - self.column)
 
 
 class ClientsPanel(Panel):

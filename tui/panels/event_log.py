@@ -10,7 +10,7 @@ from textual.widgets import Input
 
 from des.log_records import Kind, MarketEvent
 from des.money import MICRO
-from tui.panels.panel import Panel
+from tui.panels.panel import Panel, Selected
 from tui.state.moment import Moment
 from tui.style.colors import series_color, tint
 from tui.style.formats import fit, matches, plain, wrapped
@@ -31,6 +31,7 @@ class EventLines(LineView):
 
     _places: Mapping[str, int] = {}  # of the services
     _lines: Sequence[tuple[int, str, bool]] = ()  # of each: the event, its words, and whether it is the first
+    client: int | None = None  # that is chosen on the screen
 
     def show(self, events: Sequence[MarketEvent], services: list[str], cursor: int | None) -> None:
         """Show events, with the cursor on the one at place ``cursor`` if given, else on that which is chosen."""
@@ -74,10 +75,18 @@ class EventLines(LineView):
         there = self._lines[max(0, min(self.count - 1, self.cursor + lines))][0]
         place = min(len(self.events) - 1, max(here + 1, there)) if down else max(0, min(here - 1, there))
         of_event = [i for i, line in enumerate(self._lines) if line[0] == place]
-        self.cursor = of_event[-1 if down else 0]
+        self.go_to(of_event[-1 if down else 0])
+
+    def at_cursor(self, index: int) -> bool:
+        return self._lines[index][0] == self._lines[self.cursor][0]
 
     def is_chosen(self, index: int) -> bool:
-        return self.has_focus and self._lines[index][0] == self._lines[self.cursor][0]
+        return self.events[self._lines[index][0]].client == self.client is not None
+
+    def choose(self) -> None:
+        event = self.events[self._lines[self.cursor][0]] if self._lines else None
+        if event is not None and event.service is not None:
+            self.post_message(Selected(self._places[event.service], event.client))
 
 
 class EventsPanel(Panel):
@@ -107,7 +116,13 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
         if self.wanted:
             shown = tuple(each for each in shown if matches(f"{each.event.value} {event_words(each)}", self.wanted))
         names = [row.service for row in view.logged.services]
-        self.target.show(shown, names, None if view.event is None else len(shown) - 1)
+        cursor = None if view.event is None else len(shown) - 1
+        if cursor is None and not self.target.has_focus:
+            of_client = [place for place, event in enumerate(shown) if event.client == view.client is not None]
+            own = (place for place in of_client if shown[place].service == names[view.service])
+            cursor = next(own, next(iter(of_client), None))
+        self.target.client = view.client
+        self.target.show(shown, names, cursor)
         count = f"{len(shown)} of {len(view.events)}" if len(shown) < len(view.events) else str(len(shown))
         self.entitle(f"{count}, round {view.round}" + (f', "{" ".join(self.wanted)}"' if self.wanted else ""))
 

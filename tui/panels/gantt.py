@@ -9,7 +9,7 @@ from des.clock import Microseconds
 from des.log_records import Kind, OfferReport, Outcome
 from des.money import MICRO
 from flmarket.core.text import counted
-from tui.panels.panel import Panel
+from tui.panels.panel import Panel, Selected
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import fit, plain, seconds
@@ -27,6 +27,7 @@ class CoreLines(LineView):
     _span = (0, MICRO)
     _now: Microseconds | None = None
     _drawn: object = None
+    _client: int | None = None  # that is chosen on the screen
 
     def show(self, view: Moment) -> None:
         """Show the jobs of a round; in a walk, up to the present moment."""
@@ -37,6 +38,18 @@ class CoreLines(LineView):
             self._drawn = drawn
             self._read(view, known=known)
         self.resize(len(self._jobs), self.room)
+        self._client = view.client
+        chosen = [i for i, job in enumerate(self._jobs) if job.client == view.client]
+        if chosen:
+            self.cursor = next((i for i in chosen if self._places[self._jobs[i].service] == view.service), chosen[0])
+
+    def is_chosen(self, index: int) -> bool:
+        return self._jobs[index].client == self._client
+
+    def choose(self) -> None:
+        if self._jobs:
+            job = self._jobs[self.cursor]
+            self.post_message(Selected(self._places[job.service], job.client))
 
     def _read(self, view: Moment, *, known: bool) -> None:
         """Read a round's jobs; none as long as it is not known which clients get one."""

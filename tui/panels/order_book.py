@@ -63,9 +63,8 @@ class BookTable(TableView):
     _axis = PriceAxis(0, 1)
 
     def show(self, view: Moment) -> None:
-        """Show the book of the chosen service or client; the cursor stays on its line."""
+        """Show the book of the chosen service or client, with the cursor on the line of what is chosen."""
         self._view = view
-        chosen = self._listed[self.cursor] if self.cursor < len(self._listed) else None
         service, client = self._chosen
         # In a walk through a round, the order must not give away what has not happened yet.
         by = "who" if self.sort == "result" and view.event is not None else self.sort
@@ -73,29 +72,33 @@ class BookTable(TableView):
         self._listed = of(place, by, offered=self.offered)
         subject = (view.session, self.by_client)
         if subject != self._subject:
-            self._subject, chosen = subject, None
+            self._subject = subject
             self.forget_widths()
         who = TableColumn("who", "service", least=12) if self.by_client else TableColumn("who", "client", right=True)
         self.columns = (who, *self.DETAILS)
         self.rows(len(self._listed))
         most = view.book.dearest(client=client) if self.by_client else view.book.dearest(service=service)
         self._axis = PriceAxis(most, max(1, self._widths.get(BARS.key, 0) - SIGN))
-        if self.has_focus and chosen in self._listed:
-            self.cursor = self._listed.index(chosen)
+        if self._selected in self._listed:
+            self.cursor = self._listed.index(self._selected)
 
-    def point_to(self, place: int) -> None:
-        """Put the cursor on the line of a client, or in a client's book of a service, if it is listed."""
-        if place in self._listed:
-            self.cursor = self._listed.index(place)
+    @property
+    def _selected(self) -> int | None:
+        """The client, or in a client's book the service, that is chosen on the screen."""
+        return None if self._view is None else self._view.service if self.by_client else self._view.client
 
     def is_chosen(self, index: int) -> bool:
-        return index == self.cursor
+        return self._listed[index] == self._selected
+
+    def choose(self) -> None:
+        if (bid := self.bid(self.cursor)) is not None:
+            self.post_message(Selected(service=bid.service) if self.by_client else Selected(client=bid.client))
 
     @property
     def _chosen(self) -> tuple[int, int]:
         view = self._view
         assert view is not None  # noqa: S101 - asked only where there is a round
-        return min(view.service, len(view.logged.services) - 1), min(view.client, view.book.clients - 1)
+        return min(view.service, len(view.logged.services) - 1), view.asked
 
     def bid(self, index: int) -> Line | None:
         """Return the bid in a row, if there is one."""
@@ -105,6 +108,13 @@ class BookTable(TableView):
         service, client = self._chosen
         place = self._listed[index]
         return view.book.line(place, client) if self.by_client else view.book.line(service, place)
+
+    @property
+    def told_of(self) -> Line | None:
+        """The bid that sentences are about: the chosen one, also where it is not listed, else that at the cursor."""
+        view = self._view
+        chosen = view is not None and view.begun and view.client is not None
+        return view.book.line(*self._chosen) if chosen and view is not None else self.bid(self.cursor)
 
     def cells(self, index: int) -> Sequence[Text]:
         """Return a row, of the bars the sign alone: they are drawn for the width that they have (``line``)."""
@@ -235,12 +245,6 @@ that the service could have had."""
     def by_client(self) -> bool:
         return self.target.by_client
 
-    @property
-    def chosen(self) -> tuple[int, int] | None:
-        """The service and the client of the chosen line; None if the cursor is elsewhere on the screen."""
-        bid = self.target.bid(self.target.cursor) if self.target.has_focus else None
-        return None if bid is None else (bid.service, bid.client)
-
     def toggle(self) -> None:
         """Switch between a service's book and a client's."""
         self.target.by_client = not self.target.by_client
@@ -250,10 +254,6 @@ that the service could have had."""
         self.target.offered = not self.target.offered
         self.redraw()
 
-    def point_to(self, service: int, client: int) -> None:
-        """Put the cursor on the line of a client and a service."""
-        self.target.point_to(service if self.by_client else client)
-
     def draw(self, view: Moment) -> None:
         self.target.show(view)
         self._entitle(view)
@@ -262,7 +262,7 @@ that the service could have had."""
     def _entitle(self, view: Moment) -> None:
         only = ", only offers" * self.target.offered
         if self.by_client:
-            client = min(view.client, view.book.clients - 1)
+            client = view.asked
             used = len(view.book.holders.get(client, ()))
             self.entitle(f"client {client}, {used} of {view.book.cores(client)} cores in use{only}")
         else:
@@ -274,7 +274,7 @@ that the service could have had."""
             self.entitle(gone or f"{row.service}{only}, {money}")
 
     def _explain(self) -> None:
-        bid = self.target.bid(self.target.cursor)
+        bid = self.target.told_of
         if self.view is None:
             words = ""
         elif bid is None:
@@ -285,12 +285,9 @@ that the service could have had."""
         self.query_one(GrowingText).show(words)
 
     @on(TableView.Moved)
-    def _choose(self, message: TableView.Moved) -> None:
+    def _follow(self, message: TableView.Moved) -> None:
         message.stop()
         self._explain()
-        bid = self.target.bid(self.target.cursor)
-        if bid is not None and self.target.has_focus:
-            self.post_message(Selected(service=bid.service) if self.by_client else Selected(client=bid.client))
 
     @on(TableView.TitleClicked)
     def _sort_by(self, message: TableView.TitleClicked) -> None:

@@ -84,7 +84,7 @@ class PanelWanted(Message):
 
 
 class Selected(Message):
-    """The user has chosen a client or a service, for the order book. None leaves that choice as it is."""
+    """The user has chosen a client or a service, for all panels. None leaves that choice as it is."""
 
     def __init__(self, service: int | None = None, client: int | None = None) -> None:
         super().__init__()

@@ -97,6 +97,10 @@ class Page:
         """Return what choosing a line means, if anything."""
         return None
 
+    def place(self, view: Moment) -> int | None:
+        """Return the line of what is chosen on the screen, if there is one."""
+        return view.service
+
 
 class RivalsPage(Page):
     """The number of times that each service outbid each other one, and the mean margin."""
@@ -198,6 +202,9 @@ class Earnings(Page):
     def chosen(self, index: int) -> Message | None:
         return Selected(client=int(self.order[index]))
 
+    def place(self, view: Moment) -> int | None:
+        return next(iter(np.flatnonzero(self.order == view.client).tolist()), None)
+
 
 class SummaryPage(Page):
     """The targets met, when and at what price, and the rounds that decided the run."""
@@ -250,6 +257,9 @@ class SummaryPage(Page):
         round_ = self.lines[index][2]
         return None if round_ is None else Seek(round_)
 
+    def place(self, view: Moment) -> int | None:
+        return None  # a line leads to its round when the user wants it
+
 
 def _price(value: float) -> str:
     """Return a price; none of what gets nothing right (see ``MEASURES``)."""
@@ -273,13 +283,30 @@ class RivalryLines(LineView):
         Binding(
             "enter",
             "choose",
-            "Choose",
+            "Its round",
             key_display="enter",
-            tooltip="Go to its round, or choose it",
+            tooltip="Go to its round",
         ),
     ]
 
     page: Page | None = None
+    _place: int | None = None  # the line of what is chosen on the screen
+
+    def follow(self, view: Moment) -> None:
+        """Show what is chosen on the screen."""
+        place = self.page.place(view) if self.page else None
+        if place is not None:
+            self.cursor = place
+        if place != self._place:
+            self._place = place
+            self.refresh()
+
+    def is_chosen(self, index: int) -> bool:
+        return index == self._place
+
+    def choose(self) -> None:
+        if not isinstance(self.page, SummaryPage):
+            self.action_choose()
 
     def show(self, page: Page) -> None:
         if type(page) is not type(self.page):
@@ -312,9 +339,8 @@ class RivalryLines(LineView):
                 self.post_message(message)
 
     def on_click(self, event: events.Click) -> None:
-        index = self.index_at(event.y)
-        if index is not None:
-            self.cursor = index
+        super().on_click(event)
+        if self.index_at(event.y) is not None:
             self.action_choose()
 
 
@@ -383,6 +409,7 @@ intervention began, and the worst round of each service. It is the first page on
             return
         drawn = (self.kind, last, session.state, self.target.size.width, self.app.theme)
         if drawn == self._drawn:
+            self.target.follow(view)
             return
         self._drawn = drawn
         if not last:
@@ -392,6 +419,7 @@ intervention began, and the worst round of each service. It is the first page on
         page = self.kind(Rounds(self.app, session, self._sums, last, self.target.room))
         self.entitle(f"{page.title} (v: next page)")
         self.target.show(page)
+        self.target.follow(view)
 
     def _continue(self) -> None:
         self._timer = None

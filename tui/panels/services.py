@@ -4,7 +4,6 @@ import math
 from collections.abc import Sequence
 
 from rich.text import Text
-from textual import on
 from textual.app import ComposeResult
 
 from des.log_records import Kind, ServiceReport
@@ -60,6 +59,9 @@ class ServicesTable(TableView):
 
     def is_chosen(self, index: int) -> bool:
         return index == self.cursor
+
+    def choose(self) -> None:
+        self.post_message(Selected(service=self.cursor))
 
     def cells(self, index: int) -> Sequence[Text]:
         view, m = self._view, index
@@ -121,12 +123,6 @@ The order book is that of the chosen service."""
 
     def draw(self, view: Moment) -> None:
         self.target.show(view)
-
-    @on(TableView.Moved)
-    def _choose(self, message: TableView.Moved) -> None:
-        message.stop()
-        if self.target.has_focus:
-            self.post_message(Selected(service=self.target.cursor))
 
 
 def _in_walk(view: Moment, m: int) -> ServiceReport:

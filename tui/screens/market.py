@@ -10,7 +10,6 @@ from textual.widgets import Input
 from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
 from tui.panels.answers import AnswerPanel
-from tui.panels.client_grid import ClientsPanel
 from tui.panels.curves import CurvesPanel
 from tui.panels.event_log import EventsPanel
 from tui.panels.layout import PANELS, Panels
@@ -89,7 +88,7 @@ class MarketScreen(PlaybackScreen):
     def __init__(self, session: Session, navigator: Navigator, round_: int = 0) -> None:
         """Show a run: its newest round, or the one that is asked for, as soon as it has been read."""
         super().__init__(session, navigator, round_)
-        self.selected = (0, 0)  # service and client
+        self.selected: tuple[int, int | None] = (0, None)  # the service and the client, which all panels follow
         self.labels: dict[str, str] = {}  # what keys do as things stand, by their actions
 
     def compose(self) -> ComposeResult:
@@ -201,8 +200,6 @@ class MarketScreen(PlaybackScreen):
                 self.query_one(BookPanel).target.by_client = False
             self.selected = chosen
             self.draw()
-            if self.panels.active == ClientsPanel.NUMBER:
-                self.query_one(BookPanel).point_to(*chosen)
 
     def on_resize(self, event: Resize) -> None:
         self.panels.fold(event.size)
@@ -218,11 +215,7 @@ class MarketScreen(PlaybackScreen):
 
     @on(PanelWanted)
     def _go_to_panel(self, message: PanelWanted) -> None:
-        service, client = self.selected
         self.action_panel(message.number)
-        if message.number == BookPanel.NUMBER:
-            # The book may not be filled before it is shown.
-            self.call_after_refresh(self.query_one(BookPanel).point_to, service, client)
 
     def action_maximise(self) -> None:
         self.panels.maximise()
@@ -238,25 +231,25 @@ class MarketScreen(PlaybackScreen):
         if what == "conflict" and self.head.round and (offer := self.view.refusal()) is not None:
             self.selected = offer
             self.draw()
-            self.query_one(BookPanel).point_to(*offer)
 
     def action_toggle_book(self) -> None:
         self._bring_up(BookPanel.NUMBER)
         book = self.query_one(BookPanel)
-        self.selected = book.chosen or self.selected
+        self._choose_client()
         book.toggle()
         self.draw()
-        book.point_to(*self.selected)
 
     def action_ask(self, best: bool) -> None:
-        """Answer a question about what is chosen. Side by side the focus stays: the next choice is answered, too."""
-        self.selected = self.query_one(BookPanel).chosen or self.selected
-        asked_in = self.panels.all[self.panels.active - 1]
+        """Answer a question about what is chosen, and go to the answer."""
+        self._choose_client()
         self.query_one(AnswerPanel).ask(best=best)
         self.action_panel(AnswerPanel.NUMBER)
-        if asked_in.display:
-            self.panels.go_to(asked_in.NUMBER)
         self.draw()
+
+    def _choose_client(self) -> None:
+        """Choose the client that a question is about, if the user has chosen none."""
+        if (view := self.view).begun:
+            self.selected = view.service, view.asked
 
     def _bring_up(self, number: int) -> None:
         """Go to a panel that is not shown, so that a key's effect on it is seen."""

@@ -32,7 +32,7 @@ class Navigator(Protocol):
     def show_market(self, session: "Session") -> None:
         """Watch one run."""
 
-    def show_fork(self, session: "Session", selected: tuple[int, int]) -> None:
+    def show_fork(self, session: "Session", selected: tuple[int, int | None]) -> None:
         """Watch a fork in place of its original, with the service and the client that were chosen there."""
 
     def show_comparison(self, sessions: "Sequence[Session]") -> None:

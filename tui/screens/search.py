@@ -87,7 +87,7 @@ def place(listing: Listing) -> int:
 
 def go_to(listing: Listing, index: int) -> None:
     if isinstance(listing, LineView):
-        listing.cursor = index
+        listing.go_to(index)
     else:
         listing.highlighted = index
 

@@ -51,8 +51,8 @@ class Moment:
     session: Session  # the run
     round: int  # the round that is shown; 0 before the first
     event: int | None = None  # how many of its events have happened in a walk, or None for the whole round
-    service: int = 0  # the service of the order book, by place
-    client: int = 0  # the client of the order book, by place
+    service: int = 0  # the service that is chosen, by place
+    client: int | None = None  # the client that is chosen, by place; None as long as none is
 
     @property
     def scenario(self) -> Scenario | None:
@@ -131,6 +131,15 @@ class Moment:
         decisions = sum(event.event is Kind.DECISION for event in self.events)
         happened = [event.event for event in walked]
         return happened.count(Kind.AWARD) == awards and happened.count(Kind.DECISION) == decisions
+
+    @cached_property
+    def asked(self) -> int:
+        """The client of questions: the chosen one, else one that the chosen service has lost, else its book's first."""
+        if self.client is not None:
+            return min(self.client, self.book.clients - 1)
+        service, client = self.refusal() or (None, 0)
+        by = "who" if self.event is not None else "result"
+        return client if service == self.service else self.book.clients_of(self.service, by)[0]
 
     def refusal(self, client: int | None = None) -> tuple[int, int] | None:
         """Return service and client of an offer known to be refused, of the chosen service if it has one."""

@@ -85,14 +85,14 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             fixed, moving = self.line(index)
         else:
             return Strip.blank(width, self._base)
-        chosen = y >= self.HEADER and self.is_chosen(index)
-        gutter = Segment(BAR, self._bar) if chosen else Segment(" " * GUTTER)
+        below = y >= self.HEADER
+        gutter = Segment(BAR, self._bar) if below and self.is_chosen(index) else Segment(" " * GUTTER)
         left, rest = self._segments(fixed), self._segments(moving)
         if self.scroll_offset.x:
             rest = list(Strip(rest).crop(self.scroll_offset.x, self.scroll_offset.x + width))
         # A strip keeps caches of its own: one for each line is enough.
         line = cut([gutter, *left, *rest], width)
-        if chosen and self.has_focus:
+        if below and self.has_focus and self.at_cursor(index):
             return Strip(over(line, self._base, selection(self.app)), width)
         return Strip([Segment(text, self._base + style if style else self._base) for text, style, _ in line], width)
 
@@ -106,9 +106,21 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             at = end
         return [segment for segment in (*segments, Segment(words[at:], base)) if segment.text]
 
+    def at_cursor(self, index: int) -> bool:
+        """Whether the keys act on a line, as long as the view has the focus."""
+        return index == self.cursor
+
     def is_chosen(self, index: int) -> bool:
-        """Whether a line is marked as the chosen one: that at the cursor, as long as the user can move it."""
-        return index == self.cursor and self.has_focus
+        """Whether a line is marked as chosen: where nothing else follows it, that on which the keys act."""
+        return self.at_cursor(index) and self.has_focus
+
+    def go_to(self, index: int) -> None:
+        """Go to a line, as the user wants it."""
+        self.cursor = max(0, min(self.count - 1, index))
+        self.choose()
+
+    def choose(self) -> None:
+        """Tell others what the user has chosen by going to a line, if anything follows from it."""
 
     @property
     def room(self) -> int:
@@ -126,7 +138,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             self.refresh()
 
     def action_move(self, lines: int) -> None:
-        self.cursor = max(0, min(self.count - 1, self.cursor + lines))
+        self.go_to(self.cursor + lines)
 
     def action_page(self, pages: int) -> None:
         self.action_move(pages * max(1, self.size.height - 2))
@@ -135,7 +147,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Choose the line under the mouse; twice is as good as enter."""
         index = self.index_at(event.y)
         if index is not None:
-            self.cursor = index
+            self.go_to(index)
             if event.chain == 2:
                 self.app.simulate_key("enter")
 

@@ -70,12 +70,15 @@ async def test_w_says_who_won_the_client_and_b_what_more_would_have_bought(app: 
         assert needless == book.served(1).keys() - set(best.clients.tolist())
 
 
-async def test_side_by_side_the_focus_stays_and_alone_it_has_the_focus(app: MarketApp, play_small: Play) -> None:
+async def test_each_choice_is_answered_beside_the_panels_and_in_a_small_terminal(
+    app: MarketApp, play_small: Play
+) -> None:
     async with watching(app, play_small()) as (pilot, screen):
         await pilot.press("home", "4", "W")
-        book, panel = screen.query_one(BookPanel), screen.query_one(AnswerPanel)
-        await until(pilot, lambda: panel.display and book.target.has_focus)
+        panel = screen.query_one(AnswerPanel)
+        await until(pilot, lambda: screen.query_one(WhyTable).has_focus)
         assert not screen.query_one(EventsPanel).display
+        await pilot.press("4")
         for _ in range(3):
             await pilot.press("down")
             await until(pilot, lambda: f"why client {screen.selected[1]} serves" in str(panel.border_title))
@@ -110,7 +113,7 @@ value = { policy = "greedy", policy_options = { together = "union" } }
         (AS_A_SET, "o B", "alpha values clients as a set: "),
         ("", "B e", "is shown once the round is over"),
         ("", "end B", "alpha left in round "),
-        ('\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [0]\n', "] W", "is offline in this round"),
+        ('\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [0]\n', "] 3 down up W", "is offline in this round"),
     ],
 )
 async def test_where_there_is_no_answer_it_says_why(
@@ -191,7 +194,7 @@ async def test_the_order_book_gives_reasons_and_follows_what_is_chosen(app: Mark
         await pilot.press("b")
         assert book.by_client
         assert table.count == 3
-        await pilot.press("3", "down", "down", "right", "enter")
+        await pilot.press("3", "ctrl+home", "down", "down", "enter")
         assert screen.selected == (1, 2)
         assert "client 2" in str(book.border_title)
         await pilot.press("b")

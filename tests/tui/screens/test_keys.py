@@ -156,7 +156,7 @@ async def test_on_the_market_screen_keys_stay_and_the_order_book_is_searched(
         await pilot.press("home", "j", "j", "k", "l", "l", "h")
         assert (services.cursor, screen.head.round) == (1, 2)
         await pilot.press("3", "j", "j", "l")
-        assert (grid.cursor, grid.column) == (2, 0)  # h shows groups, so that l would lead where nothing leads back
+        assert (grid.cursor, grid.column) == (2, 1)  # h shows groups, so that l would lead where nothing leads back
         await pilot.press("h")
         assert grid.overview
         await pilot.press("5", "G")
@@ -165,18 +165,18 @@ async def test_on_the_market_screen_keys_stay_and_the_order_book_is_searched(
         assert isinstance(app.screen, GotoDialog)
         await pilot.press("escape", "3", "h")
         screen.selected = (0, 0)
-        book = screen.query_one(BookPanel)
+        table = screen.query_one(BookPanel).target
         await pilot.press("home", "4", "slash", *"5")
         assert isinstance(app.screen, SearchLine)
         assert screen.selected[1] == 5  # as one types
         await pilot.press("enter")
-        assert book.chosen == (0, 5)
-        began = book.target.cursor
+        assert table.bid(table.cursor) == screen.view.book.line(0, 5)
+        began = table.cursor
         await pilot.press("slash", *"no such word")
         assert NO_HIT in painted(app)
-        assert book.target.cursor == began
+        assert table.cursor == began
         await pilot.press("escape")
-        assert (app.screen, book.target.cursor) == (screen, began)
+        assert (app.screen, table.cursor) == (screen, began)
 
 
 @pytest.mark.slow
