@@ -105,6 +105,14 @@ value = { policy = "greedy", policy_options = { together = "union" } }
 """
 
 
+OFFLINE = """
+[[interventions]]
+round = 2
+key = "clients.offline"
+value = [0]
+"""
+
+
 @pytest.mark.parametrize(
     ("more", "keys", "words"),
     [
@@ -113,7 +121,7 @@ value = { policy = "greedy", policy_options = { together = "union" } }
         (AS_A_SET, "o B", "alpha values clients as a set: "),
         ("", "B e", "is shown once the round is over"),
         ("", "end B", "alpha left in round "),
-        ('\n[[interventions]]\nround = 2\nkey = "clients.offline"\nvalue = [0]\n', "] 3 down up W", "is offline in this round"),
+        (OFFLINE, "] 3 down up W", "is offline in this round"),
     ],
 )
 async def test_where_there_is_no_answer_it_says_why(

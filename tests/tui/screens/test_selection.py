@@ -2,7 +2,6 @@
 
 import pytest
 from rich.style import Style
-from textual.pilot import Pilot
 
 from support.screens import Play, until, watching
 from tui.app import MarketApp
