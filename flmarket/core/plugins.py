@@ -20,7 +20,7 @@ from uuid import uuid4
 from flmarket.core.errors import InputError
 from flmarket.core.names import name_problem, unknown_plugin
 from flmarket.core.plugin_errors import definition, describe, method, place, plugin_code
-from flmarket.core.plugin_options import OptionsError, option_problems
+from flmarket.core.plugin_options import OptionsError, defaults, option_problems
 
 T = TypeVar("T")
 D = TypeVar("D")
@@ -177,6 +177,11 @@ class Registry(Generic[T]):
         """Yield each option that a plug-in does not take, or lacks, with what is wrong. Errors as in ``load``."""
         thing: Any = self.load(name)
         return option_problems(thing, options, given=0 if self._whose is None else 1)
+
+    def defaults(self, name: str) -> dict[str, Any]:
+        """Return the options of a plug-in that have defaults, but for its checkpoint. Errors as in ``load``."""
+        thing: Any = self.load(name)
+        return defaults(thing, given=0 if self._whose is None else 1)
 
     def create(self: "Registry[type[Made]]", name: str, /, *given: object, **options: Any) -> Made:
         """Return a new object of a plug-in's class.

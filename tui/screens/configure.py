@@ -36,7 +36,7 @@ from tui.state.scenario_document import ScenarioDocument
 from tui.style.formats import end_of
 from tui.style.key_names import named
 from tui.style.redraw import hand_over
-from tui.style.sentences import Meanings, meanings
+from tui.style.sentences import Meanings, meanings, plugin_meanings
 from tui.textual_internals import is_going
 from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
@@ -276,7 +276,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     @work(thread=True, exclusive=True, group="check")
     def _check(self) -> None:
         """Check the text as ``validate`` does; in a thread, because a large sweep takes a while, and reading images."""
-        text, scenario = self.document.text, None
+        text, data, scenario = self.document.text, self.document.data, None
         problems: tuple[Problem, ...] = ()
         try:
             scenario = parse(text, self.file)
@@ -284,7 +284,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             problems = error.problems
         wide = self.has_class("-wide")  # what is not shown is not laid out
         preview = scenario_preview(scenario) if wide and scenario is not None else None
-        meant = {} if scenario is None else meanings(scenario)
+        meant = {**plugin_meanings(data), **({} if scenario is None else meanings(scenario))}
         hand_over(self.app, self._understood, preview, meant, numbered(text, self.app) if wide else None)
         said: list[str] = []
         if scenario is not None:

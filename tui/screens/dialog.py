@@ -120,6 +120,10 @@ class MarkList(WideGutterList[Value]):
     def _press(self) -> None:
         self.screen.query_one("Button.-primary", Button).press()
 
+    def describe(self, place: int, name: str, words: str) -> None:
+        """Say what an entry is, behind its name."""
+        self.replace_option_prompt_at_index(place, Content.assemble(f"{name:14}  ", (words, "$text-muted")))
+
     def render_line(self, y: int) -> Strip:
         strip, place = barred(self, super().render_line(y)), self.scroll_offset.y + y
         if place >= self.option_count:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
 from textual.content import Content
@@ -30,6 +30,8 @@ from tui.state.pace import to_watch
 from tui.state.run_standing import run_label
 from tui.state.runs import Runs
 from tui.state.watched_run import Session
+from tui.style.redraw import hand_over
+from tui.style.sentences import plugin_words
 
 RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, run it with “start over” ticked."
 """Shown when an interrupted run is started."""
@@ -110,10 +112,10 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                 yield Label("point of the sweep")
                 places = [(Content(point.label), i) for i, point in enumerate(self._points)]
                 yield Select(places, value=0, allow_blank=False, id="point", compact=True)
-            yield Label("policies (space marks, / searches; several are compared)")
+            yield Label("policies for all services (space marks, / searches; several are compared)")
             yield MarkList[str](
                 Selection("as configured: each service uses its own", AS_CONFIGURED, policy not in policies),
-                *(Selection(f"{name} for all services", name, name == policy) for name in policies),
+                *(Selection(name, name, name == policy) for name in policies),
                 id="policies",
                 compact=True,
             )
@@ -125,6 +127,14 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
 
     def on_mount(self) -> None:
         self._update()
+        self._describe(policies_of(self._scenario))
+
+    @work(thread=True)
+    def _describe(self, policies: Sequence[str]) -> None:
+        """Say in the list what each policy is; in a thread, because some take seconds to load."""
+        for place, name in enumerate(policies, 1):
+            words = ": ".join(filter(None, plugin_words("policy", name)))
+            hand_over(self.app, self.query_one(MarkList).describe, place, name, words)
 
     def on_key(self, event: Key) -> None:
         """Take digits that are typed elsewhere as new seeds, with what follows them before the field has the focus."""
@@ -285,7 +295,7 @@ class PickRunsDialog(Dialog[list[Session]]):
         ]
         if session.scenario is not None:
             options += [
-                Selection(f"new: {name} for all services, seed {session.seed}", f"policy:{name}")
+                Selection(f"new: {name}, seed {session.seed}", f"policy:{name}")
                 for name in policies_of(session.scenario)
                 if name != session.policy
             ]

@@ -1,16 +1,20 @@
 """A scenario in sentences, the meanings of its values, market events in words, and what accuracies are called."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
 
 from des.log_records import Kind, MarketEvent
 from des.money import MICRO
 from fl.backends import BACKENDS
+from fl.data.registry import DATASETS
+from fl.training.models import MODELS
 from flmarket.core.errors import InputError
+from flmarket.core.plugins import summary
 from flmarket.core.text import counted
 from scenarios.build import bid_range, population_spec
-from scenarios.file.keys import departures
+from scenarios.file.keys import departures, keys, schema_at
 from scenarios.file.problems import Path
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import REGISTRIES, Scenario
 from scenarios.file.toml import value_text
 from scenarios.loader import points
 from tui.style.formats import percent, seconds
@@ -83,6 +87,57 @@ def meanings(scenario: Scenario) -> Meanings:
             words[*of, "arrival"] = f"{counted(max(0, scenario.rounds - service.arrival + 1), 'round')} are left then"
         reward = service.reward_base**service.target_accuracy
         words[*of, "reward_base"] = f"{reward:.1f} a round from the target of {percent(service.target_accuracy)} % on"
+    return words
+
+
+WITH_TORCH = {
+    "mahdrl-paper": "learned: the paper's Algorithm 1, as we read it; plays only the services that it was trained for"
+}
+"""What policies are that bring torch when they are loaded, which takes seconds and 150 MB. They have no options."""
+
+
+def plugin_words(kind: str, name: str, table: Path | None = None) -> tuple[str, str]:
+    """Return what a plug-in is, in a line, and its options with their defaults; empty texts where none is known.
+
+    Options that are keys of the table are left out. The plug-in is loaded, which may take a while.
+    """
+    registry = next(one for one in REGISTRIES if one.kind == kind)
+    if kind == "policy" and name in WITH_TORCH:
+        return WITH_TORCH[name], ""
+    try:
+        words = summary(registry.load(name))
+        if registry in (DATASETS, MODELS):  # which take none
+            return words, ""
+        options = [f"{option} (required)" for option, _ in registry.wrong_options(name, {})]
+        options += [
+            f"{option} = {'none' if value is None else value_text(value)}"
+            for option, value in registry.defaults(name).items()
+        ]
+    except (InputError, ImportError):  # it is not there, or something that it needs is not
+        return "", ""
+    if table is not None:
+        options = [option for option in options if schema_at((*table, option.split()[0])) is None]
+    return words, ", ".join(options)
+
+
+def plugin_meanings(data: Mapping[str, Any]) -> Meanings:
+    """Return what the plug-ins are that a scenario names, valid or not, and which options they take."""
+    words: dict[Path, str] = {}
+    services = data.get("services")
+    tables: dict[Path, Any] = {(): data}
+    tables |= {("services", m): one for m, one in enumerate(services if isinstance(services, list) else ())}
+    for table, values in tables.items():
+        for key in keys(table):
+            if key.names is not None:
+                *above, name = path = (*table, *key.path)
+                found = values
+                for part in key.path:
+                    found = found.get(part) if isinstance(found, Mapping) else None
+                chosen = found if isinstance(found, str) else key.default or ""
+                words[path], options = plugin_words(key.names, chosen, tuple(above))
+                label = "policy_options" if name == "policy" else "options"
+                if words[path] and schema_at((*above, label)) is not None:
+                    words[*above, label] = f"{chosen}: {options or 'takes no options'}"
     return words
 
 

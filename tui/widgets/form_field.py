@@ -1,16 +1,16 @@
 """One key of the form: its name, an editor, its unit, its meaning, and its problems."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.text import Text
-from textual import on
+from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.content import Content
 from textual.geometry import Size
 from textual.message import Message
 from textual.widget import Widget
-from textual.widgets import Input, Select
+from textual.widgets import Input, OptionList, Select
 
 from fl.data.own_files import is_path
 from scenarios.file.keys import Key
@@ -19,6 +19,9 @@ from scenarios.file.toml import value_text
 from tui.state.scenario_document import ABSENT
 from tui.style.colors import tint
 from tui.style.formats import fit
+from tui.style.redraw import hand_over
+from tui.style.sentences import plugin_words
+from tui.textual_internals import is_going
 
 DEFAULT_CHOICE = "(default)"
 EMPTY = {"{}", "[]", '""'}  # defaults that say nothing
@@ -57,6 +60,9 @@ class FieldRow(Widget):
     FieldRow .editor { margin-left: 22; width: 1fr; max-width: 42; height: 1; background: $surface; }
     FieldRow .-number { max-width: 16; }
     FieldRow .editor:focus { background: $primary-muted; }
+    FieldRow Select > SelectOverlay {
+        width: 118; max-width: 100vw; constrain: inside; text-wrap: nowrap; text-overflow: ellipsis;
+    }
     """
 
     class Edited(Message):
@@ -96,14 +102,30 @@ class FieldRow(Widget):
             if self.key.default is not None:
                 values.insert(0, "")
             value = self._text if self._text in values else Select.NULL
-            options = [(Content(self._label(one)), one) for one in values]
+            options = [(Text(self._label(one)), one) for one in values]  # which Textual searches as one types
             select = Select(options, value=value, allow_blank=value is Select.NULL, compact=True, classes="editor")
             await self.mount(select)
             select.focus()
             await choice.remove()
+            if self.key.names is not None:
+                self._describe(select.query_one(OptionList), values)
         select = self.query_one(Select)
         select.expanded = True
         return select
+
+    @work(thread=True)
+    def _describe(self, listed: OptionList, names: Sequence[str]) -> None:
+        """Say in the list what each plug-in is; in a thread, because some take seconds to load."""
+        labels = [self._label(name) for name in names]
+        room = max(map(len, labels)) + 2
+        for place, (name, label) in enumerate(zip(names, labels, strict=True), listed.option_count - len(names)):
+            words = ": ".join(filter(None, plugin_words(self.key.names or "", name or self.key.default or "")))
+            prompt = Text.assemble(fit(label, room), (words, tint(self.app, "foreground", dim=True)))
+            hand_over(self.app, self._described, listed, place, prompt)
+
+    def _described(self, listed: OptionList, place: int, prompt: Text) -> None:
+        if not is_going(listed):
+            listed.replace_option_prompt_at_index(place, prompt)
 
     @on(Input.Changed)
     def _typed(self, event: Input.Changed) -> None:

@@ -12,6 +12,8 @@ from textual.widgets import Input, OptionList, Select, Static, Tab, TabbedConten
 from des.mechanism import MECHANISMS
 from des.mechanisms.pay_as_offered import PayAsOffered
 from fl.training.models import MODELS
+from flmarket.core.plugins import summary
+from learning.policy import POLICIES
 from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, load, parse
 from support.screens import notes, painted, rendered, screen_of, text_of, until
@@ -331,6 +333,31 @@ async def test_models_and_mechanisms_are_chosen_plug_ins_included(app: MarketApp
         for path, name in {("market", "mechanism"): "mine", ("training", "model"): "own"}.items():
             (await row(screen, *path).open()).value = name
             await until(pilot, lambda path=path, name=name: screen.document.get(path) == name)
+
+
+@pytest.mark.slow
+async def test_a_list_says_what_each_choice_is_and_is_searched_by_typing(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await form(app, pilot, small)
+        screen.query_one("#form", TabbedContent).active = "tab-services"
+        await until(pilot, lambda: screen.query("#service-form FieldRow"))
+        found = row(screen, "services", 0, "policy")
+        await until(pilot, lambda: "→ highest data quality indicator first (the paper's HQFA)" in found.note)
+        listed = (await found.open()).query_one(OptionList)
+        await until(pilot, lambda: all(worker.is_finished for worker in app.workers))
+        lines = {str(option.prompt).split()[0]: str(option.prompt) for option in listed.options}
+        assert all(summary(POLICIES.load(name)) in line for name, line in lines.items())
+        assert "old rounds discounted: exploration = 0.1, discount = 0.95" in lines["ucb"]
+        await pilot.press("u", "enter")
+        options = row(screen, "services", 0, "policy_options")
+        await until(pilot, lambda: "→ ucb: exploration = 0.1, discount = 0.95" in options.note)
+        # Also where the scenario is not valid; and the prices of a linear cost have keys of their own.
+        options.query_one(Input).value = "{ explore = 1 }"
+        await until(pilot, lambda: "✘ policy 'ucb' takes no option 'explore'" in options.note)
+        screen.query_one("#form", TabbedContent).active = "tab-clients"
+        await until(pilot, lambda: screen.query("#tab-clients FieldRow"))
+        assert "→ linear: takes no options" in row(screen, "clients", "cost", "options").note
+        assert "→ Each client bids its cost" in row(screen, "clients", "behaviour", "kind").note
 
 
 WRONG = {

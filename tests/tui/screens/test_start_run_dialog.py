@@ -1,5 +1,7 @@
 """The dialog before a run."""
 
+import subprocess
+import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -11,6 +13,7 @@ from textual.widgets import Button, Input, SelectionList, Static
 
 import tui.screens.run_dialogs
 from flmarket.core.declared import declared
+from flmarket.core.plugins import summary
 from learning.policy import POLICIES
 from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
@@ -22,7 +25,7 @@ from support.screens import Runner, painted, play_headlessly, rendered, screen_o
 from support.tiers import slow
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
-from tui.screens.dialog import Box, Tick
+from tui.screens.dialog import Box, MarkList, Tick
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run_dialogs import ChosenRuns, StartRunDialog
@@ -266,6 +269,27 @@ def test_policies_that_most_look_for_come_first_and_none_is_left_out(scenario_te
     listed = policies_of(parse(scenario_text.replace('"lcfa"', '"worth"')))
     assert listed[:6] == ["random", "lcfa", "hqfa", "mahdrl-paper", "worth", "bwk"]  # the paper's, then the scenario's
     assert sorted(listed) == sorted(POLICIES.names())
+
+
+async def test_the_list_says_what_each_policy_is(app: MarketApp, scenario_text: str) -> None:
+    async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, _):
+        policies = dialog.query_one(MarkList)
+        await until(pilot, lambda: all(worker.is_finished for worker in app.workers))
+        lines = [str(option.prompt) for option in policies.options]
+        assert lines[0] == "as configured: each service uses its own"
+        for name, line in zip(policies_of(parse(scenario_text)), lines[1:], strict=True):
+            assert line.startswith(f"{name} ")
+            assert summary(POLICIES.load(name)) in line
+        await pilot.press("slash", *"bandit", "enter")
+        assert "bandit" in lines[policies.highlighted or 0]
+
+
+@pytest.mark.slow
+def test_policies_are_told_apart_without_loading_torch() -> None:
+    told = "from tui.style.sentences import plugin_words; from learning.policy import POLICIES; import sys; "
+    told += "print([name for name in POLICIES.names() if not plugin_words('policy', name)[0]], 'torch' in sys.modules)"
+    done = subprocess.run([sys.executable, "-c", told], check=True, capture_output=True, text=True)
+    assert done.stdout == "[] False\n"
 
 
 @pytest.mark.slow
