@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from measure import Report
@@ -157,6 +157,50 @@ def large(run: Path) -> dict[str, list[float]]:
     return {"open": [1000 * opened[0]]} | found
 
 
+def live(clients: int, services: int, budget: int, steps: int, seconds: float) -> dict[str, list[float]]:
+    """Return the milliseconds from a live round's arrival to its picture: step by step, then at full speed.
+
+    At full speed not each round is shown: what counts is for how long a newer one was there.
+    """
+    text = market(clients, services, 100_000).replace("budget = 20", f"budget = {budget}")
+    found: dict[str, list[float]] = {"a step": [], "a newer round waits at full speed": []}
+    with tempfile.TemporaryDirectory() as folder:
+        app = MarketApp(out=Path(folder) / "runs", folder=Path(folder))
+        start = Start(text, "benchmark", str(Path(folder) / "runs"), paused=True)
+
+        async def use(_: Pilot[None], screen: MarketScreen) -> None:
+            session, arrivals = screen.session, dict[int, float]()
+            add = session.add
+
+            def add_and_note(lines: Mapping[str, str]) -> None:
+                add(lines)
+                arrivals[len(session.history)] = time.perf_counter()
+
+            session.add = add_and_note  # type: ignore[method-assign]
+
+            async def picture_after(number: int) -> float:
+                while screen.head.round <= number:
+                    await asyncio.sleep(0.005)
+                await painted(screen)
+                return time.perf_counter()
+
+            while session.state is not RunState.PAUSED:
+                await asyncio.sleep(0.02)
+            for number in range(steps + 1):
+                screen.action_step()
+                found["a step"].append(1000 * (await picture_after(number) - arrivals[number + 1]))
+            del found["a step"][0]  # which lays out the panels
+            app.runs.play_at(session, None)
+            screen.action_play()
+            last, end = 0.0, time.perf_counter() + seconds
+            while last < end:
+                before, last = screen.head.round, await picture_after(screen.head.round)
+                found["a newer round waits at full speed"].append(1000 * (last - arrivals[before + 1]))
+
+        asyncio.run(shown(app, lambda: app.runs.start(start, "benchmark"), use))
+    return found
+
+
 def load(run: Path) -> float:
     """Return the seconds from a run's directory to its last round on the screen."""
     app = MarketApp()
@@ -181,8 +225,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Measure and report."""
     # "round": CPU time of one shown round, for markets of several sizes; "keys": from a key to its picture, while a
     # runner on another core sends rounds at full speed; "large": opening a round, scrolling and seeking in a market of
-    # 10,000 clients and 50 services; "load": a run of 20,000 rounds, from its directory to the first picture.
-    parts = ("round", "keys", "large", "load")
+    # 10,000 clients and 50 services; "live": from a live round of it to its picture; "load": a run of 20,000
+    # rounds, from its directory to the first picture.
+    parts = ("round", "keys", "large", "live", "load")
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--repeat", type=int, default=7, help="repetitions (default 7)")
     parser.add_argument("--presses", type=int, default=200, help="keys pressed (default 200)")
@@ -202,6 +247,11 @@ def main(arguments: Sequence[str] | None = None) -> None:
             if report.part == "large":
                 for name, found in large(run_of(10_000, 50, 6)).items():
                     report.figure(f"screen of 10,000 clients and 50 services: {name}", "ms", found)
+            elif report.part == "live":
+                for budget in (20, 1_000):
+                    for name, found in live(10_000, 50, budget, steps=6, seconds=15).items():
+                        what = f"live market of 10,000 clients and 50 services with a budget of {budget:,}: {name}"
+                        report.figure(what, "ms", found)
             elif report.part == "load":
                 seconds = load(run_of(20, 3, ROUNDS_LOADED))
                 report.figure(f"a run of {ROUNDS_LOADED:,} rounds, from its folder to the screen", "s", [seconds])

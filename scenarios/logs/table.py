@@ -174,7 +174,8 @@ MONEY = Type(
     "money", "exactly six decimals, in the scenario's unit of money", "float64", micro, six_decimals, exact=True
 )
 # Most events share an instant with others.
-TIME = Type("time", "exactly six decimals", "float64", micro, lru_cache(maxsize=256)(six_decimals), exact=True)
+_shared = lru_cache(maxsize=256)
+TIME = Type("time", "exactly six decimals", "float64", _shared(micro), _shared(six_decimals), exact=True)
 QUANTITY = Type("quantity", "exactly six decimals, from 0 to 1", "float64", micro, six_decimals, exact=True)
 MEAN_MONEY = Type(
     "mean money", "rounded to six decimals, in the scenario's unit of money", "float64", float, _six_decimals

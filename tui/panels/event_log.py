@@ -1,5 +1,6 @@
 """The events of a round, with a filter."""
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 
 from rich.text import Text
@@ -19,10 +20,11 @@ from tui.widgets.line_view import LineView
 
 KIND = 12  # width of the column with the kind of an event
 ROOMY = 58  # cells from which on there is such a column; the sentence next to it says the same
+MOST_WRAPPED = 4_000  # events beyond which each has one line, so that only those on the screen are put in words
 
 
 class EventLines(LineView):
-    """The events, each on as many lines as its sentence takes."""
+    """The events, each on as many lines as its sentence takes; of a large round, each on one."""
 
     BINDINGS = [Binding("slash", "screen.filter_events", "Filter", tooltip="Filter the events by words")]
 
@@ -30,61 +32,65 @@ class EventLines(LineView):
     events: Sequence[MarketEvent] = ()
 
     _places: Mapping[str, int] = {}  # of the services
-    _lines: Sequence[tuple[int, str, bool]] = ()  # of each: the event, its words, and whether it is the first
+    _lines: Sequence[int] = ()  # of each: the event
+    _told: dict[int, list[str]]  # the lines of the events that have been put in words
     client: int | None = None  # that is chosen on the screen
 
     def show(self, events: Sequence[MarketEvent], services: list[str], cursor: int | None) -> None:
         """Show events, with the cursor on the one at place ``cursor`` if given, else on that which is chosen."""
-        chosen = self.events[self._lines[self.cursor][0]] if self._lines else None
+        chosen = self.events[self._lines[self.cursor]] if self._lines else None
         if cursor is None and chosen in events:
             cursor = events.index(chosen)
         self.events, self._places = events, {name: m for m, name in enumerate(services)}
         self._label = max((len(f"{event.sim_time / MICRO:.2f}") for event in events[-1:]), default=0) + 1
         self._kind = KIND * (self.room >= ROOMY)
-        room = max(8, self.room - self._label - self._kind)
-        lines: list[tuple[int, str, bool]] = []
-        for place, event in enumerate(events):
-            words = event_words(event)
-            if len(words) <= room:  # names have plain letters only
-                lines.append((place, words, True))
-            else:
-                lines += ((place, part, not i) for i, part in enumerate(wrapped(words, room)))
-        self._lines = lines
+        self._told = {}
+        if len(events) > MOST_WRAPPED:
+            self._lines = range(len(events))
+        else:
+            self._lines = [place for place in range(len(events)) for _ in self._sentence(place)]
         self.resize(len(self._lines), self.room)
         if cursor is not None:
-            self.cursor = next((i for i, line in enumerate(self._lines) if line[0] == cursor), 0)
+            self.cursor = bisect_left(self._lines, cursor)
+
+    def _sentence(self, place: int) -> list[str]:
+        """Return the lines of an event."""
+        if place not in self._told:
+            words, room = event_words(self.events[place]), max(8, self.room - self._label - self._kind)
+            fits = len(words) <= room or len(self.events) > MOST_WRAPPED  # names have plain letters only
+            self._told[place] = [words] if fits else list(wrapped(words, room))
+        return self._told[place]
 
     def on_resize(self) -> None:
         self.show(self.events, list(self._places), None)
 
     def line(self, index: int) -> tuple[Text, Text]:
-        place, words, first = self._lines[index]
-        event = self.events[place]
-        time, kind = (f"{event.sim_time / MICRO:.2f} ", event.event.value) if first else ("", "")
+        place = self._lines[index]
+        event, part = self.events[place], index - bisect_left(self._lines, place)
+        time, kind = ("", "") if part else (f"{event.sim_time / MICRO:.2f} ", event.event.value)
         label = plain(f"{time:>{self._label}}", tint(self.app, "foreground", dim=True))
         strong = event.event in {Kind.EXIT, Kind.EVALUATE}
         label.append(fit(kind, self._kind), tint(self.app, "success" if strong else "foreground"))
         color = "" if event.service is None else series_color(self._places.get(event.service, 0))
-        return label, plain(words, color)
+        return label, plain(self._sentence(place)[part], color)
 
     def action_move(self, lines: int) -> None:
         """Move the cursor, at least by an event: down to its last line, up to its first, which is then seen."""
         if not self._lines:
             return
-        here, down = self._lines[self.cursor][0], lines > 0
-        there = self._lines[max(0, min(self.count - 1, self.cursor + lines))][0]
+        here, down = self._lines[self.cursor], lines > 0
+        there = self._lines[max(0, min(self.count - 1, self.cursor + lines))]
         place = min(len(self.events) - 1, max(here + 1, there)) if down else max(0, min(here - 1, there))
-        of_event = [i for i, line in enumerate(self._lines) if line[0] == place]
-        self.go_to(of_event[-1 if down else 0])
+        self.go_to(bisect_right(self._lines, place) - 1 if down else bisect_left(self._lines, place))
 
     def at_cursor(self, index: int) -> bool:
-        return self._lines[index][0] == self._lines[self.cursor][0]
+        return self._lines[index] == self._lines[self.cursor]
 
     def is_chosen(self, index: int) -> bool:
-        return self.events[self._lines[index][0]].client == self.client is not None
+        return self.events[self._lines[index]].client == self.client is not None
 
     def choose(self) -> None:
-        event = self.events[self._lines[self.cursor][0]] if self._lines else None
+        event = self.events[self._lines[self.cursor]] if self._lines else None
         if event is not None and event.service is not None:
             self.post_message(Selected(self._places[event.service], event.client))
 

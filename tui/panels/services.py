@@ -131,7 +131,7 @@ def _in_walk(view: Moment, m: int) -> ServiceReport:
     if view.event is None or not row.status.takes_part:
         return row
     # The round's results are not known yet.
-    happened = [event for event in view.events[: view.event] if event.service == row.service]
+    happened = view.happened.get(row.service, [])
     kinds = {event.event for event in happened}
     paid = [event for event in happened if event.event is Kind.PAY]
     old = view.session.history[view.round - 1].services[m] if view.round > 1 else None

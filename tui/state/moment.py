@@ -108,6 +108,14 @@ class Moment:
         }
 
     @cached_property
+    def happened(self) -> dict[str | None, list[MarketEvent]]:
+        """In a walk: the events so far, by their services."""
+        found: dict[str | None, list[MarketEvent]] = {}
+        for event in self.events[: self.event]:
+            found.setdefault(event.service, []).append(event)
+        return found
+
+    @cached_property
     def decided(self) -> set[str]:
         return {event.service or "" for event in self.events[: self.event] if event.event is Kind.DECISION}
 

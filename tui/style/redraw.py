@@ -12,6 +12,7 @@ from textual.worker import get_current_worker
 RATE = 15.0  # redraws per second at most
 
 REST = 2.0  # the pause after a redraw, in times what it took to draw and paint: two thirds of the time are left to keys
+MOST_REST = 0.4  # seconds of that pause at most: a live view of a large market must not stand still
 
 
 class Redraw:
@@ -43,7 +44,7 @@ class Redraw:
     def _painted(self, began: float) -> None:
         """Let the pause follow what the redraw took, now that it is on the screen."""
         now = monotonic()
-        self._next = max(self._next, now + REST * (now - began))
+        self._next = max(self._next, now + min(MOST_REST, REST * (now - began)))
 
 
 async def painted(screen: MessagePump) -> None:

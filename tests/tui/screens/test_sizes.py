@@ -8,10 +8,12 @@ from textual.events import MouseMove
 from textual.pilot import Pilot
 from textual.widgets import Button
 
+from des.log_records import MarketEvent
 from scenarios.loader import parse
 from scenarios.logs.run_state import RunState
 from support.screens import Play, notes, painted, screen_of, until, watching
 from tui.app import MarketApp
+from tui.panels import event_log
 from tui.panels.answers import AnswerPanel
 from tui.panels.client_grid import ClientGrid
 from tui.panels.event_log import EventLines
@@ -25,6 +27,7 @@ from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.playback import GotoDialog
 from tui.screens.run_dialogs import StartRunDialog
+from tui.style.sentences import event_words
 from tui.widgets.comparison import CompareTable
 from tui.widgets.entry_list import EntryList
 from tui.widgets.key_bar import KeyBar
@@ -103,6 +106,28 @@ async def test_events_are_told_in_full_and_the_cursor_steps_over_them(app: Marke
         await pilot.resize_terminal(200, 60)
         await until(pilot, lambda: lines.count == len(lines.events), "each on one line")
         assert chosen() == place
+
+
+async def test_of_a_large_round_only_the_events_on_the_screen_are_put_in_words(
+    app: MarketApp, play_small: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[MarketEvent] = []
+    monkeypatch.setattr(event_log, "MOST_WRAPPED", 20)
+    monkeypatch.setattr(event_log, "event_words", lambda event: told.append(event) or event_words(event))
+    async with watching(app, play_small(), (80, 24)) as (pilot, screen):
+        await pilot.press("home", "5")
+        await pilot.pause()
+        told.clear()
+        await pilot.press("right_square_bracket")
+        await pilot.pause()
+        lines = screen.query_one(EventLines)
+        assert len(lines.events) == lines.count > 20  # a line each
+        assert len({*told}) <= lines.size.height < lines.count
+        await pilot.press("ctrl+end", "up", "up")
+        assert lines.cursor == lines.count - 3
+        await until(pilot, lambda: event_words(lines.events[-1]) in painted(app), "the last event")
+        await pilot.press("e", "e", "e")  # a walk from the first event, which the cursor follows
+        assert lines.cursor == lines.count - 1 == 2
 
 
 @pytest.mark.slow

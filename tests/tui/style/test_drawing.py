@@ -18,7 +18,7 @@ from tui.panels.services import ServicesTable
 from tui.style import redraw
 from tui.style.colors import sign, signed
 from tui.style.formats import GAP, TableColumn, fit, laid_out, wrapped
-from tui.style.redraw import RATE, REST, Redraw
+from tui.style.redraw import MOST_REST, RATE, REST, Redraw
 
 
 class Clock:
@@ -83,6 +83,17 @@ def test_a_single_request_draws_at_once(clock: Clock) -> None:
     clock.move(5)
     screen.request()
     assert drawn == [100.0, 105.0]
+
+
+def test_a_view_that_takes_long_to_draw_never_stands_still_for_a_second_more(clock: Clock) -> None:
+    drawn: list[float] = []
+    screen = Redraw(clock, lambda: drawn.append(clock.now))
+    clock.paint = 1.5  # of 10,000 clients and 50 services
+    for _ in range(1000):
+        screen.request()
+        clock.move(0.01)
+    assert len(drawn) > 3
+    assert max(b - a for a, b in pairwise(drawn)) <= 1.5 + MOST_REST + 0.011 < 1.5 + 1
 
 
 def test_the_pause_follows_what_a_paint_costs(clock: Clock) -> None:
