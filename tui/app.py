@@ -125,7 +125,6 @@ class MarketApp(SteadyApp):
             from tui.state.runs import Runs
 
             self._runs = Runs(self._work, self._runner)
-            self.set_interval(LOOKED, self._miss)
         return self._runs
 
     @property
@@ -137,8 +136,8 @@ class MarketApp(SteadyApp):
 
     def _miss(self) -> None:
         """Look in a thread, as the disk may be slow, for runs whose directories have been removed."""
-        if not any(worker.group == "miss" for worker in self.workers):
-            self._work(self.runs.miss, "miss")
+        if self._runs is not None and not any(worker.group == "miss" for worker in self.workers):
+            self._work(self._runs.miss, "miss")
 
     def notify(
         self,
@@ -192,6 +191,7 @@ class MarketApp(SteadyApp):
             self.theme = self.settings.theme
         self._began_with = self.theme
         self.set_keymap(self.settings.keys)
+        self.set_interval(LOOKED, self._miss)  # here, as a timer needs an app that runs
         if problem := self._memory.problem:
             self.notify(f"{problem}\nThe settings are not used, and not changed.", severity="error", timeout=12)
         elif self.settings.keys:

@@ -58,7 +58,7 @@ async def test_what_comes_while_a_widget_or_the_app_goes_does_no_harm(app: Marke
         key._set_forwarded()  # a widget of the screen before had no use for it
         await app.on_event(key)
         await pilot.pause()
-        assert "Only runs that have begun can be marked." in notes(app)
+        assert "Only runs that have begun and are there can be marked." in notes(app)
         # Only as the app ends others may lack theirs.
         with pytest.raises(NoMatches) as caught:
             app.screen.query_one("#part")
