@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from math import inf
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from rich.segment import Segment, Segments
 from rich.style import Style
@@ -39,6 +39,7 @@ from tui.textual_internals import SteadyApp, is_going
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
+    from tui.screens.configure import ConfigureScreen
     from tui.screens.run_dialogs import ChosenRuns
     from tui.screens.search import Listing
     from tui.state.runs import Runs
@@ -347,6 +348,14 @@ class MarketApp(SteadyApp):
         return screens.commands(self, self, self.home, screen)
 
     async def action_quit(self) -> None:
+        """Quit, after asking what becomes of changes in a form, and whether live runs are to stop."""
+        form = next((screen for screen in self.screen_stack if getattr(screen, "unsaved", False)), None)
+        if form is None:
+            self._quit()
+        elif not isinstance(self.screen, screens.LeaveDialog):
+            cast("ConfigureScreen", form).leave(self._quit)
+
+    def _quit(self) -> None:
         running = self._runs.running() if self._runs is not None else []
         if not running:
             self.exit()

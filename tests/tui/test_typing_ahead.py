@@ -22,7 +22,7 @@ from scenarios.loader import parse
 from support.screens import PATIENCE, Play, until
 from tui.app import MarketApp
 from tui.screens.configure import ConfigureScreen, SaveDialog
-from tui.screens.dialog import Closing, Dialog, Question, QuitDialog
+from tui.screens.dialog import Closing, Dialog, LeaveDialog, QuitDialog
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.help import HelpScreen
 from tui.screens.intervention_dialog import InterventionDialog
@@ -43,8 +43,8 @@ SCREENS: dict[type[Screen[Any]], Opened] = {
     ExportDialog: lambda app, small, play: ExportDialog(play(), app.screen, "Services"),
     SaveDialog: lambda app, small, _: SaveDialog(small / "new.toml"),
     GotoDialog: lambda app, small, play: GotoDialog(play().history, 5),
-    Question: lambda app, small, _: Question("Sure?", "Yes"),
     QuitDialog: lambda app, small, _: QuitDialog(2),
+    LeaveDialog: lambda app, small, _: LeaveDialog(),
     SearchLine: lambda app, small, _: SearchLine(app.screen.query_one(OptionList), ["strokes"]),
     Palette: lambda app, small, _: Palette(),
     HelpScreen: lambda app, small, _: HelpScreen.of_focus(app, {}),

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from tui.screens.batch import BatchScreen
     from tui.screens.compare import CompareScreen
     from tui.screens.configure import ConfigureScreen
-    from tui.screens.dialog import QuitDialog
+    from tui.screens.dialog import LeaveDialog, QuitDialog
     from tui.screens.help import HelpScreen, unknown_key
     from tui.screens.intervention_dialog import InterventionDialog
     from tui.screens.market import MarketScreen
@@ -22,6 +22,7 @@ __all__ = [
     "ConfigureScreen",
     "HelpScreen",
     "InterventionDialog",
+    "LeaveDialog",
     "MarketScreen",
     "Palette",
     "QuitDialog",
@@ -38,7 +39,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "batch": ("BatchScreen",),
     "compare": ("CompareScreen",),
     "configure": ("ConfigureScreen",),
-    "dialog": ("QuitDialog",),
+    "dialog": ("LeaveDialog", "QuitDialog"),
     "help": ("HelpScreen", "unknown_key"),
     "intervention_dialog": ("InterventionDialog",),
     "market": ("MarketScreen",),

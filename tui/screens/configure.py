@@ -1,6 +1,6 @@
 """The configure screen: a scenario as a form that is made from the schema and checked while the user types."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -29,7 +29,7 @@ from scenarios.file.problems import Path as KeyPath
 from scenarios.file.problems import key_text
 from scenarios.loader import Problem, ScenarioError, parse, points
 from scenarios.playable import remarks, validation
-from tui.screens.dialog import Box, Dialog, Question
+from tui.screens.dialog import Box, Dialog, LeaveDialog
 from tui.screens.navigation import Navigator
 from tui.state.catalogue import read_scenario
 from tui.state.scenario_document import ScenarioDocument
@@ -369,15 +369,24 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self._navigator.ask_and_run(self.document.text, self.file)
 
     def action_save(self) -> None:
+        self._save_then(lambda: None)
+
+    def _save_then(self, go_on: Callable[[], object]) -> None:
+        """Save, after asking for a file if need be; where that was done, go on."""
+
+        def save(path: Path | None) -> None:
+            if path is not None and self._save(path):
+                go_on()
+
         if self.own is not None and not self._changed_elsewhere(self.own):
-            self._save(self.own)
+            save(self.own)
             return
         name = self.document.get(("name",))
         proposed = self._navigator.folder / f"{name if isinstance(name, str) and name else 'scenario'}.toml"
         if self.own is not None:
             self.notify(f"{self.own} has changed since it was opened. Save under another name, or replace it.")
             proposed = self.own
-        self.app.push_screen(SaveDialog(proposed), self._save)
+        self.app.push_screen(SaveDialog(proposed), save)
 
     def _changed_elsewhere(self, path: Path) -> bool:
         try:
@@ -385,31 +394,41 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         except InputError:  # it is gone, or cannot be written either
             return False
 
-    def _save(self, path: Path | None) -> None:
-        if path is None:
-            return
+    def _save(self, path: Path) -> bool:
         try:
             with replacing_text(path.resolve()) as file:  # a link stays one
                 file.write(self.document.text)
         except OSError as error:
             self.notify(f"{path}: cannot be written: {error.strerror}", severity="error")
-            return
+            return False
         self.own, self.file, self._stored = path, str(path), self.document.text
         self.document.saved()
         self._list_services()
         self._check()
         self.notify(f"Saved as {path}.")
+        return True
 
     def action_back(self) -> None:
-        if not self.document.changed:
-            self.app.pop_screen()
-            return
+        self.leave(self.app.pop_screen)
 
-        def leave(sure: bool | None) -> None:
-            if sure:
-                self.app.pop_screen()
+    @property
+    def unsaved(self) -> bool:
+        """Whether something would be lost if the form were left."""
+        return self.document.changed
 
-        self.app.push_screen(Question("[b]The changes are not saved.[/b]", "Discard them"), leave)
+    def leave(self, go_on: Callable[[], object]) -> None:
+        """Go on, which leaves the form; if there are changes, ask first what becomes of them."""
+
+        def decide(save: bool | None) -> None:
+            if save:
+                self._save_then(go_on)
+            elif save is not None:
+                go_on()
+
+        if self.unsaved:
+            self.app.push_screen(LeaveDialog(), decide)
+        else:
+            go_on()
 
 
 def _concerns(problem: str, key: str) -> bool:

@@ -1,5 +1,6 @@
-"""The base of all dialogs: a centred box, lists and boxes to tick, a line for problems; and yes-or-no questions."""
+"""The base of all dialogs: a centred box, lists and boxes to tick, a line for problems; and questions at the end."""
 
+from collections.abc import Iterable
 from typing import TypeVar
 
 from rich.segment import Segment
@@ -61,11 +62,14 @@ class Dialog(Closing[Result | None]):
     def on_resize(self) -> None:
         self.call_after_refresh(self.query_one(Box).fit)
 
-    def answers(self, go: str, cancel: str = "Cancel", variant: ButtonVariant = "primary") -> ComposeResult:
-        """Lay out the line for problems and the buttons; ``go`` and ``cancel`` are their labels."""
+    def answers(
+        self, go: str, cancel: str = "Cancel", variant: ButtonVariant = "primary", between: Iterable[Button] = ()
+    ) -> ComposeResult:
+        """Lay out the line for problems and the buttons; ``go`` and ``cancel`` are labels of the first and the last."""
         yield Static("", classes="problem")
         with Horizontal(classes="buttons"):
             yield Button(go, variant=variant, id="go", compact=True)
+            yield from between
             yield Button(cancel, id="cancel", compact=True)
 
     @on(Button.Pressed, "#cancel")
@@ -78,33 +82,47 @@ class Dialog(Closing[Result | None]):
         self.call_after_refresh(self.query_one(Box).fit)
 
 
-class Question(Dialog[bool]):
-    """A question that is answered with y or n; the result is True or None."""
+class QuitDialog(Dialog[bool]):
+    """Asks whether to stop the live runs; the result is True or None."""
 
     BINDINGS = [Binding("y", "agree", "Yes"), Binding("n", "cancel", "Stay")]
 
-    def __init__(self, text: str, yes: str) -> None:
-        """Ask, in a text with markup; ``yes`` is the label of the button that agrees."""
+    def __init__(self, running: int) -> None:
         super().__init__()
-        self._text, self._yes = text, yes
+        self._runs = "A run is" if running == 1 else f"{running} runs are"
 
     def compose(self) -> ComposeResult:
         with Box():
-            yield Static(self._text)
-            yield from self.answers(f"{self._yes} (y)", "Stay (n)", "error")
+            kept = "The rounds played so far stay on disk, for a replay or to resume from."
+            yield Static(f"[b]{self._runs} still live.[/b]\n{kept}")
+            yield from self.answers("Quit and stop (y)", "Stay (n)", "error")
 
     @on(Button.Pressed, "#go")
     def action_agree(self) -> None:
         self.dismiss(True)
 
 
-class QuitDialog(Question):
-    """Asks whether to stop the live runs."""
+class LeaveDialog(Dialog[bool]):
+    """Asks what becomes of changes when a form is left: True saves them, False discards them, None stays."""
 
-    def __init__(self, running: int) -> None:
-        runs = "A run is" if running == 1 else f"{running} runs are"
-        text = f"[b]{runs} still live.[/b]\nThe rounds played so far stay on disk, for a replay or to resume from."
-        super().__init__(text, "Quit and stop")
+    BINDINGS = [
+        Binding("s", "answer(True)", "Save"),
+        Binding("d", "answer(False)", "Discard"),
+        Binding("n", "cancel", "Stay"),
+    ]
+
+    def compose(self) -> ComposeResult:
+        with Box():
+            yield Static("[b]The changes are not saved.[/b]")
+            discard = Button("Discard (d)", variant="error", id="discard", compact=True)
+            yield from self.answers("Save (s)", "Stay (n)", between=[discard])
+
+    def action_answer(self, save: bool) -> None:
+        self.dismiss(save)
+
+    @on(Button.Pressed, "#go, #discard")
+    def _pressed(self, event: Button.Pressed) -> None:
+        self.dismiss(event.button.id == "go")
 
 
 class MarkList(WideGutterList[Value]):

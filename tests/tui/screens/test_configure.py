@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
-from textual.widgets import Input, OptionList, Select, Static, Tab, TabbedContent
+from textual.widgets import Button, Input, OptionList, Select, Static, Tab, TabbedContent
 
 from des.mechanism import MECHANISMS
 from des.mechanisms.pay_as_offered import PayAsOffered
@@ -20,7 +20,7 @@ from support.screens import notes, painted, rendered, screen_of, text_of, until
 from support.shell import flmarket
 from tui.app import MarketApp
 from tui.screens.configure import PANES, SERVICES, ConfigureScreen, SaveDialog
-from tui.screens.dialog import Question
+from tui.screens.dialog import LeaveDialog
 from tui.state.catalogue import own_files, read_scenario
 from tui.state.scenario_document import ScenarioDocument
 from tui.widgets.form_field import ChoiceField, FieldRow
@@ -175,7 +175,7 @@ async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, smal
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await edited_form(app, pilot, small)
         await pilot.press("escape")
-        assert isinstance(app.screen, Question)
+        assert isinstance(app.screen, LeaveDialog)
         await pilot.press("n")
         assert app.screen is screen
         await pilot.press("ctrl+s")
@@ -195,6 +195,39 @@ async def test_saving_keeps_comments_and_asks_where_it_must(app: MarketApp, smal
         await pilot.press("enter")
         assert (small / "new.toml").read_text() == path.read_text()
         assert other.own == small / "new.toml"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["escape", "ctrl+q"])
+async def test_changes_are_saved_or_discarded_where_the_form_is_left(app: MarketApp, small: Path, key: str) -> None:
+    path = small / "small.toml"
+    before = path.read_text()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await edited_form(app, pilot, small)
+        path.write_text(before + "# mine\n")  # so that a file is asked for
+        await pilot.press(key)
+        assert [str(button.label) for button in app.screen.query(Button)] == ["Save (s)", "Discard (d)", "Stay (n)"]
+        await pilot.press("s")
+        await screen_of(pilot, SaveDialog)
+        await pilot.press("escape")
+        assert (app.screen, screen.document.changed) == (screen, True)  # nothing was saved
+        path.write_text(before)
+        await pilot.press(key, "n")
+        assert app.screen is screen
+        await pilot.press(key, "s")
+        assert path.read_text() == before.replace("rounds = 12 #", "rounds = 20 #")
+        assert screen not in app.screen_stack or app._exit
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("key", ["escape", "ctrl+q"])
+async def test_changes_that_are_discarded_leave_the_file_as_it_is(app: MarketApp, small: Path, key: str) -> None:
+    before = (small / "small.toml").read_text()
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await edited_form(app, pilot, small)
+        await pilot.press(key, "d")
+        assert (small / "small.toml").read_text() == before
+        assert screen not in app.screen_stack or app._exit
 
 
 @pytest.mark.slow
@@ -347,7 +380,7 @@ async def test_a_list_says_what_each_choice_is_and_is_searched_by_typing(app: Ma
         await until(pilot, lambda: all(worker.is_finished for worker in app.workers))
         lines = {str(option.prompt).split()[0]: str(option.prompt) for option in listed.options}
         assert all(summary(POLICIES.load(name)) in line for name, line in lines.items())
-        assert "old rounds discounted: exploration = 0.1, discount = 0.95" in lines["ucb"]
+        assert "old rounds discounted (exploration = 0.1, discount = 0.95)" in lines["ucb"]
         await pilot.press("u", "enter")
         options = row(screen, "services", 0, "policy_options")
         await until(pilot, lambda: "→ ucb: exploration = 0.1, discount = 0.95" in options.note)
