@@ -133,7 +133,8 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
     def _describe(self, policies: Sequence[str]) -> None:
         """Say in the list what each policy is; in a thread, because some take seconds to load."""
         for place, name in enumerate(policies, 1):
-            words = ": ".join(filter(None, plugin_words("policy", name)))
+            what, options = plugin_words("policy", name)
+            words = f"{what} ({options})" if options else what
             hand_over(self.app, self.query_one(MarkList).describe, place, name, words)
 
     def on_key(self, event: Key) -> None:

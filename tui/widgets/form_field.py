@@ -119,7 +119,8 @@ class FieldRow(Widget):
         labels = [self._label(name) for name in names]
         room = max(map(len, labels)) + 2
         for place, (name, label) in enumerate(zip(names, labels, strict=True), listed.option_count - len(names)):
-            words = ": ".join(filter(None, plugin_words(self.key.names or "", name or self.key.default or "")))
+            what, options = plugin_words(self.key.names or "", name or self.key.default or "")
+            words = f"{what} ({options})" if options else what
             prompt = Text.assemble(fit(label, room), (words, tint(self.app, "foreground", dim=True)))
             hand_over(self.app, self._described, listed, place, prompt)
 
