@@ -1,4 +1,4 @@
-"""The panels of the market: side by side if there is room, else one at a time under a bar of tabs."""
+"""The panels of the market: all or six side by side if there is room, else one at a time under a bar of tabs."""
 
 from collections.abc import Sequence
 
@@ -22,6 +22,7 @@ from tui.state.moment import Moment
 from tui.style.colors import tint
 
 WIDE, HIGH = 120, 36  # the smallest size at which panels are side by side
+ALL_WIDE, ALL_HIGH = 160, 44  # the same for all of them
 LEAST = 10  # rows that the curves have below the services, where only one panel is shown otherwise
 OTHERS = 8  # rows of the screen that show no panel, and of the services' frame and titles
 
@@ -46,7 +47,7 @@ class Panels(Vertical):
         self.all = [panel() for panel in PANELS]
         self.active = 1  # the number of the panel that has the focus, or had it last
         self._before = 1  # the number of the one before
-        self._front: Panel | None = None  # the one that is shown instead of others
+        self.front: Panel | None = None  # the one that is shown instead of others, or next to them and has the focus
         self._bar = PanelBar(id="panel-bar")
         self._services = self._height = 0
 
@@ -61,6 +62,11 @@ class Panels(Vertical):
     @property
     def folded(self) -> bool:
         return self.has_class("-folded")
+
+    @property
+    def _all(self) -> bool:
+        """Whether there is room for all panels at once."""
+        return self.has_class("-all")
 
     @property
     def maximised(self) -> bool:
@@ -92,6 +98,7 @@ class Panels(Vertical):
         """Fold the panels into tabs if there is no room for all."""
         self._height = room.height
         self.set_class(room.width < WIDE or room.height < HIGH, "-folded")
+        self.set_class(room.width >= ALL_WIDE and room.height >= ALL_HIGH, "-all")
         self._activate(self.active)
 
     def go_to(self, number: int) -> bool:
@@ -103,8 +110,8 @@ class Panels(Vertical):
 
     def close_front(self) -> None:
         """Put back the panels in whose place one is shown, and the focus if that had it."""
-        leaves = self._front is self.all[self.active - 1]
-        self._front = None
+        leaves = self.front is self.all[self.active - 1]
+        self.front = None
         self.go_to(self._before if leaves else self.active)
 
     def maximise(self) -> None:
@@ -122,9 +129,9 @@ class Panels(Vertical):
             self.active, self._before = number, self.active
         chosen = self.all[number - 1]
         if chosen.INSTEAD:
-            self._front = chosen
-        elif self._front is not None and number in self._front.INSTEAD:
-            self._front = None
+            self.front = chosen
+        elif self.front is not None and (self._all or number in self.front.INSTEAD):
+            self.front = None
         two = self.folded and number == 1 and self._height - OTHERS - self._services >= LEAST
         self.set_class(two, "-two")
         shown = {1, 2} if two else {number}
@@ -133,9 +140,11 @@ class Panels(Vertical):
         self._bar.show(self.all, number)
 
     def _has_place(self, panel: Panel) -> bool:
+        if self._all:
+            return True
         if panel.INSTEAD:
-            return panel is self._front
-        return self._front is None or panel.NUMBER not in self._front.INSTEAD
+            return panel is self.front
+        return self.front is None or panel.NUMBER not in self.front.INSTEAD
 
 
 class PanelBar(Static):

@@ -3,7 +3,7 @@
 A page knows how many lines it has, and draws one when it is asked for it: only those on the screen are.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -24,18 +24,21 @@ from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.text import counted
 from learning.statistics.measure import MARKET
 from tui.panels.panel import Panel, Seek, Selected
+from tui.panels.price_bars import REFUSED, SERVED
 from tui.state.compared_runs import result_at
 from tui.state.moment import Moment
 from tui.state.offer_sums import OfferSums, Sums
 from tui.state.watched_run import Session
 from tui.style.colors import series_color, sign, tint
-from tui.style.formats import fit, plain
+from tui.style.formats import GAP, fit, plain
 from tui.style.sentences import accuracy_column
 from tui.widgets.line_view import LineView
 
-LABEL = 14  # width of the column of labels, in cells
+LABELS = range(10, 25)  # widths of the column of labels, in cells
 
-CELL = 13  # width of a cell that says how often and by how much: ``1234x +12.34``
+CELL, ALL = 13, 6  # the same of a cell that says how often and by how much, ``1234x +12.34``, and of their sum
+
+BARS = range(5, 41)  # the same of a bar
 
 NO_PRICE = 1e9  # from here on a price per point is of an accuracy of zero
 
@@ -64,9 +67,20 @@ class Rounds:
         """Return a measure's values by service, and the market's."""
         return next(each for each in MEASURES if each.name == measure).values(self.result)
 
-    def label(self, service: int, width: int = LABEL) -> Text:
+    def labels(self, cells: int, *others: str) -> int:
+        """Return the width of the labels beside so many cells: as much as the longest needs, if there is room."""
+        longest = max(map(len, [*(f"1 {name}" for name in self.offers.names), *others]))
+        return max(LABELS[0], min(LABELS[-1], longest + 1, self.width - cells))
+
+    def label(self, service: int, width: int) -> Text:
         """Return a service's sign and name."""
         return plain(fit(f"{sign(service)} {self.offers.names[service]}", width - 1) + " ", series_color(service))
+
+    def bar(self, beside: int, solid: float, broken: float = 0) -> str:
+        """Return a bar for two parts of what is at most 1, if there is room for it next to so many cells."""
+        room = min(BARS[-1], self.width - beside - GAP)
+        end, turn = round(room * (solid + broken)), round(room * solid)
+        return " " * GAP + SERVED * turn + REFUSED * (end - turn) if room >= BARS[0] else ""
 
     def faint(self) -> Style:
         """Return the style of what matters less."""
@@ -80,8 +94,8 @@ class Page:
 
     def __init__(self, rounds: Rounds) -> None:
         self.rounds = rounds
-        self.count, self.step = 0, CELL  # its lines, and by how much it scrolls sideways
-        self.label, self.cells = LABEL, 0  # the widths of the label, and of the part of a line that scrolls
+        self.count = 0  # its lines
+        self.label = self.cells = 0  # the widths of the label, and of the part of a line that scrolls
 
     @property
     def title(self) -> str:
@@ -111,32 +125,37 @@ class RivalsPage(Page):
         super().__init__(rounds)
         sums, self.count, world = rounds.sums, len(rounds.offers.names), rounds.session.world
         self.times, self.margin = sums.times.tolist(), sums.margin.tolist()
+        self.totals = [sum(times) for times in self.times]
         self.known = world is not None and world.mechanisms == {DEFAULT}  # whether payments decided, in all rounds
         self.refused = {} if self.known else rounds.values("refused")
-        self.cells = (self.count + 1) * CELL if self.known else rounds.width - LABEL
+        self.cells = self.count * CELL + ALL
+        self.label = rounds.labels(self.cells)
+        self.cells = max(self.cells, rounds.width - self.label)
 
     def head(self) -> Line:
         if not self.known:
             words = "refused; by whom is not known under this mechanism"
-            return plain(fit("service", LABEL), "bold"), plain(words, "bold")
+            return plain(fit("service", self.label), "bold"), plain(words, "bold")
         row = Text(end="", no_wrap=True)
         for m in range(self.count):
             row.append_text(self.rounds.label(m, CELL))
         row.append("all", "bold")
-        return plain(fit("outbid →", LABEL), "bold"), row
+        return plain(fit("outbid →", self.label), "bold"), row
 
     def line(self, index: int) -> Line:
         if not self.known:
             refused = round(self.refused[self.rounds.offers.names[index]])
-            return self.rounds.label(index), plain(counted(refused, "offer"))
+            return self.rounds.label(index, self.label), plain(counted(refused, "offer"))
         row = Text(end="", no_wrap=True)
         for m in range(self.count):
             times = self.times[index][m]
             words = f"{times}× +{cash(round(self.margin[index][m] / times))}" if times else "·"
             row.append(fit(words, CELL - 1) + " ", "" if times else self.rounds.faint())
-        total = sum(self.times[index])
-        row.append(f"{total}×" if total else "·", "bold")
-        return self.rounds.label(index), row
+        total = self.totals[index]
+        row.append(fit(f"{total}×" if total else "·", ALL), "bold")
+        bar = self.rounds.bar(self.label + self.count * CELL + ALL, total / max(1, *self.totals))
+        row.append(bar, series_color(index))
+        return self.rounds.label(index, self.label), row
 
     def chosen(self, index: int) -> Message | None:
         return Selected(service=index)
@@ -146,27 +165,35 @@ class Money(Page):
     """Each service's spending, its price per point, and the money that it offered and did not spend."""
 
     TITLE = "money"
-    WIDTHS = {"spent": 10, "a point": 8, "served": 7, "refused": 8, "not spent": 15}
+    WIDTHS = {"spent": 9, "a point": 8, "served": 7, "refused": 8, "not spent": 14}
+    WHOLE = "market"
 
     def __init__(self, rounds: Rounds) -> None:
         super().__init__(rounds)
         measures = [rounds.values(name) for name in ("spent", "cost per point", "served", "refused", "wasted")]
         self.rows = [[value[key] for value in measures] for key in (*rounds.offers.names, MARKET)]
-        self.count, self.cells = len(self.rows), sum(self.WIDTHS.values())
+        self.count, self.columns = len(self.rows), sum(self.WIDTHS.values())
+        self.most = max((spent + wasted for spent, *_, wasted in self.rows[:-1]), default=0) or 1
+        self.label = rounds.labels(self.columns, self.WHOLE)
+        self.cells = max(self.columns, rounds.width - self.label)
 
     def head(self) -> Line:
         words = "".join(f"{name:>{width}}" for name, width in self.WIDTHS.items())
-        return plain(fit("service", LABEL), "bold"), plain(words, "bold")
+        return plain(fit("service", self.label), "bold"), plain(words, "bold")
 
     def line(self, index: int) -> Line:
         whole = index == self.count - 1
-        label = plain(fit("whole market", LABEL), "bold") if whole else self.rounds.label(index)
+        label = plain(fit(self.WHOLE, self.label), "bold") if whole else self.rounds.label(index, self.label)
         spent, price, served, refused, wasted = self.rows[index]
         offered = spent + wasted
         share = f"{wasted:.2f}, {round(100 * wasted / offered)} %" if offered else "0.00"
         cells = (f"{spent:.2f}", _price(price), f"{served:.0f}", f"{refused:.0f}", share)
         words = "".join(f"{value:>{width}}" for value, width in zip(cells, self.WIDTHS.values(), strict=True))
-        return label, plain(words, "bold" if whole else "")
+        line = plain(words, "bold" if whole else "")
+        if not whole:
+            bar = self.rounds.bar(self.label + self.columns, spent / self.most, wasted / self.most)
+            line.append(bar, series_color(index))
+        return label, line
 
     def chosen(self, index: int) -> Message | None:
         return Selected(service=index) if index < self.count - 1 else None
@@ -210,17 +237,18 @@ class SummaryPage(Page):
     """The targets met, when and at what price, and the rounds that decided the run."""
 
     TITLE = "summary"
-    WIDTHS = (14, 17, 10, 9)
+    WIDTHS = (12, 16, 9, 8)
 
     def __init__(self, rounds: Rounds) -> None:
         super().__init__(rounds)
         self.lines: list[tuple[Text, Text, int | None]] = []
         accuracies, spent, prices = map(rounds.values, ("final accuracy", "spent", "cost per point"))
+        self.named = rounds.labels(sum(self.WIDTHS))
         for m, (name, reached) in enumerate(zip(rounds.offers.names, rounds.result.exits, strict=True)):
             met = "not met" if reached is None else f"✔ round {reached}"
             words = self._columns((met, f"{accuracies[name]:.2f}", f"{spent[name]:.2f}", _price(prices[name])))
             style = "" if reached is None else tint(rounds.app, "success")
-            self._add(rounds.label(m), plain(words, style), reached)
+            self._add(rounds.label(m, self.named), plain(words, style), reached)
         decisions = decisive(rounds.result)
         if decisions:
             self._add(plain("round ", "bold"), plain("what decided (enter: go there)", "bold"))
@@ -247,7 +275,7 @@ class SummaryPage(Page):
     def head(self) -> Line:
         accuracy = accuracy_column(self.rounds.session.scenario)
         words = self._columns(("target met", accuracy, "spent", "a point"))
-        return plain(fit("service", LABEL), "bold"), plain(words, "bold")
+        return plain(fit("service", self.named), "bold"), plain(words, "bold")
 
     def line(self, index: int) -> Line:
         label, words, _ = self.lines[index]
@@ -289,37 +317,51 @@ class RivalryLines(LineView):
         ),
     ]
 
-    page: Page | None = None
-    _place: int | None = None  # the line of what is chosen on the screen
+    pages: Sequence[Page] = ()  # the one that is chosen, and below it those that there is room for
+    _places: Collection[int] = ()  # the lines of what is chosen on the screen
 
     def follow(self, view: Moment) -> None:
-        """Show what is chosen on the screen."""
-        place = self.page.place(view) if self.page else None
-        if place is not None:
-            self.cursor = place
-        if place != self._place:
-            self._place = place
+        """Show what is chosen on the screen, on each page; the cursor stays on its page."""
+        places, begin = set[int](), 0
+        for page in self.pages:
+            if (place := page.place(view)) is not None:
+                places.add(begin + place)
+                if begin <= self.cursor < begin + page.count:
+                    self.cursor = begin + place
+            begin += page.count + 1
+        if places != self._places:
+            self._places = places
             self.refresh()
 
     def is_chosen(self, index: int) -> bool:
-        return index == self._place
+        return index in self._places
 
     def choose(self) -> None:
-        if not isinstance(self.page, SummaryPage):
+        if self.cursor < self.count and not isinstance(self._at(self.cursor)[0], SummaryPage):
             self.action_choose()
 
-    def show(self, page: Page) -> None:
-        if type(page) is not type(self.page):
+    def show(self, *pages: Page) -> None:
+        if [*map(type, pages[:1])] != [*map(type, self.pages[:1])]:
             self.cursor = 0
             self.scroll_to(0, 0, animate=False)
-        self.page = page
-        self.resize(page.count, page.label + page.cells)
+        self.pages = pages
+        count = sum(page.count for page in pages) + len(pages[1:])
+        self.resize(count, max((page.label + page.cells for page in pages), default=0))
+
+    def _at(self, index: int) -> tuple[Page, int]:
+        """Return the page that has a line, and the line's place on it: -1 for its head."""
+        for page in self.pages:
+            if index < page.count:
+                return page, index
+            index -= page.count + 1
+        raise IndexError(index)
 
     def head(self) -> tuple[Text, Text]:
-        return self.page.head() if self.page else (Text(end=""), Text(end=""))
+        return self.pages[0].head() if self.pages else (Text(end=""), Text(end=""))
 
     def line(self, index: int) -> tuple[Text, Text]:
-        return self.page.line(index) if self.page else (Text(end=""), Text(end=""))
+        page, place = self._at(index)
+        return page.head() if place < 0 else page.line(place)
 
     def action_page_on(self, steps: int) -> None:
         panel = self.parent
@@ -327,13 +369,13 @@ class RivalryLines(LineView):
             panel.turn(steps)
 
     def action_across(self, columns: int) -> None:
-        if self.page:
-            self.scroll_to(x=self.scroll_offset.x + columns * self.page.step, animate=False)
-            self.refresh()
+        self.scroll_to(x=self.scroll_offset.x + columns * CELL, animate=False)
+        self.refresh()
 
     def action_choose(self) -> None:
-        if self.page and self.cursor < self.count:
-            message, panel = self.page.chosen(self.cursor), self.parent
+        if self.cursor < self.count:
+            (page, place), panel = self._at(self.cursor), self.parent
+            message = None if place < 0 else page.chosen(place)
             if message is not None and isinstance(panel, RivalryPanel):
                 panel.keep()
                 self.post_message(message)
@@ -350,7 +392,8 @@ class RivalryPanel(Panel):
     NUMBER = 7
     NAME = "Rivalry"
     INSTEAD = (5, 6)
-    HELP = """What has happened in all rounds up to the one that is shown, on four pages; [b]v[/b] shows the next.
+    HELP = """What has happened in all rounds up to the one that is shown, on four pages; [b]v[/b] shows the next. Where
+there is room, those that follow are below it.
 
 [b]who outbid whom[/b]  in the line of a service, how often it outbid each other one and by how much in the mean. Each
 offer that was outbid counts once, against the lowest payment that held a core of the client: the one it had to beat.
@@ -407,18 +450,22 @@ intervention began, and the worst round of each service. It is the first page on
             if self._timer is None:
                 self._timer = self.set_timer(PAUSE, self._continue)
             return
-        drawn = (self.kind, last, session.state, self.target.size.width, self.app.theme)
+        drawn = (self.kind, last, session.state, self.target.size, self.app.theme)
         if drawn == self._drawn:
             self.target.follow(view)
             return
         self._drawn = drawn
         if not last:
             self.entitle("no round is over yet")
-            self.target.resize(0, 0)
+            self.target.show()
             return
-        page = self.kind(Rounds(self.app, session, self._sums, last, self.target.room))
-        self.entitle(f"{page.title} (v: next page)")
-        self.target.show(page)
+        rounds, first = Rounds(self.app, session, self._sums, last, self.target.room), PAGES.index(self.kind)
+        pages = [self.kind(rounds)]
+        for kind in (*PAGES[first + 1 :], *PAGES[:first]):
+            if sum(page.count + 1 for page in pages) < self.target.size.height - 1:
+                pages.append(kind(rounds))
+        self.entitle(f"{pages[0].title} (v: next)")
+        self.target.show(*pages)
         self.target.follow(view)
 
     def _continue(self) -> None:

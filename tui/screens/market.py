@@ -163,7 +163,7 @@ class MarketScreen(PlaybackScreen):
         labels = {"play": play}
         if self.panels.maximised:
             labels |= {"maximise": "Restore", "back": "Restore"}
-        if self.query_one(AnswerPanel).display:
+        if isinstance(self.panels.front, AnswerPanel):
             labels["back"] = "Close"
         if self.query_one(EventsPanel).has_class("-filtering"):
             labels["back"] = "All events"
@@ -304,7 +304,7 @@ class MarketScreen(PlaybackScreen):
         """Clear the filter, else close the answers, else restore a maximised panel, else go back; the run continues."""
         if self.query_one(EventsPanel).close_filter():
             return
-        if self.query_one(AnswerPanel).display:
+        if isinstance(self.panels.front, AnswerPanel):
             self.panels.close_front()
             self.call_after_refresh(self.draw)
             return

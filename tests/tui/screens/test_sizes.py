@@ -73,6 +73,34 @@ async def test_a_long_name_is_cut_and_the_numbers_stay(app: MarketApp, play_smal
             assert not screen.query_one(ServicesTable).show_horizontal_scrollbar
 
 
+async def test_panels_are_side_by_side_where_there_is_room_and_rivalry_and_answers_have_places_of_their_own(
+    app: MarketApp, play_small: Play
+) -> None:
+    async with watching(app, play_small()) as (pilot, screen):
+
+        def there() -> set[int]:
+            return {panel.NUMBER for panel in screen.panels.all if panel.display}
+
+        for size in ((160, 48), (200, 60)):
+            await resized(pilot, size)
+            assert there() == set(range(1, 9))
+            regions = [panel.region for panel in screen.panels.all]
+            assert sum(region.area for region in regions) == screen.query_one("#panels").region.area
+            assert not any(one.overlaps(other) for one in regions for other in regions if one is not other)
+            for key in "7865":
+                await pilot.press(key)
+                assert there() == set(range(1, 9))
+                assert screen.panels.all[int(key) - 1].has_focus_within
+            assert "esc Back" in bottom(app)  # nothing is closed: all have a place
+        await pilot.press("8", "1", "2")
+        for size, expected in (((159, 60), {1, 2, 3, 4, 5, 6}), ((160, 43), {1, 2, 3, 4, 5, 6}), ((80, 24), {2})):
+            await resized(pilot, size)
+            assert there() == expected
+        await resized(pilot, (160, 48))
+        await pilot.press("escape")
+        assert app.screen is not screen
+
+
 @pytest.mark.slow
 async def test_events_are_told_in_full_and_the_cursor_steps_over_them(app: MarketApp, play_small: Play) -> None:
     app.settings.panel = 5  # in which the user was last
