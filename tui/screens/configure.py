@@ -16,6 +16,7 @@ from textual.content import Content
 from textual.css.query import NoMatches
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Static, Tab, TabbedContent, TabPane
 from textual.worker import get_current_worker
 
@@ -32,7 +33,7 @@ from scenarios.playable import remarks, validation
 from tui.screens.dialog import Box, Dialog, LeaveDialog
 from tui.screens.navigation import Navigator
 from tui.state.catalogue import read_scenario
-from tui.state.scenario_document import ScenarioDocument
+from tui.state.scenario_document import ScenarioDocument, Version
 from tui.style.formats import end_of
 from tui.style.key_names import named
 from tui.style.redraw import hand_over
@@ -102,6 +103,7 @@ class ConfigureScreen(Screen[None]):
         [
             Binding("ctrl+s", "save", "Save: Save; the file's comments stay"),
             Binding("f5,ctrl+r", "run", "Run: Run the scenario as it is here, saved or not", key_display="F5"),
+            Binding("f6", "undo", "Undo: Undo the last change since the form was opened or saved", key_display="F6"),
             Binding("f2", "add_service", "Add service: Add a service", key_display="F2"),
             Binding("f3", "duplicate_service", "Duplicate: Add a copy of the service", key_display="F3"),
             Binding("f4", "remove_service", "Remove: Remove the service", key_display="F4"),
@@ -130,6 +132,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self.meanings: Meanings = {}
         self.service = 0
         self._timer: Timer | None = None
+        self._now = self.document.version
+        # versions before changes; of each change the tab, the service, and the key if it was typed or chosen
+        self._past: list[tuple[Version, str, int, KeyPath]] = []
 
     def compose(self) -> ComposeResult:
         yield Static("", id="form-title")
@@ -192,8 +197,12 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     # Services
 
+    def _choose(self, service: int) -> None:
+        """Choose the service at a place, or the last one."""
+        self.service = max(0, min(len(self.document.entries(SERVICES)) - 1, service))
+
     async def _show_services(self) -> None:
-        self.service = max(0, min(len(self.document.entries(SERVICES)) - 1, self.service))
+        self._choose(self.service)
         pane = self.query_one("#form", TabbedContent).get_pane(PANES["Services"])
         if not pane.children:
             await self._fill(pane)
@@ -267,14 +276,43 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         if is_going(row):
             return
         self.document.put(row.path, event.text, is_text=row.key.is_text)
+        self._remember(row.path)
         self.remarks = None
         self._show_verdict()
         if self._timer is not None:
             self._timer.stop()
         self._timer = self.set_timer(PAUSE, self._check)
 
-    @work(thread=True, exclusive=True, group="check")
     def _check(self) -> None:
+        self._remember()
+        self._examine()
+
+    def _remember(self, path: KeyPath = ()) -> None:
+        """Keep what was before a change, of a key if one is given; what is typed into one field is one change."""
+        if self.document.version is not self._now:
+            if not path or not self._past or self._past[-1][-1] != path:
+                self._past.append((self._now, self.query_one("#form", TabbedContent).active, self.service, path))
+            self._now = self.document.version
+
+    async def action_undo(self) -> None:
+        self._remember()
+        if not self._past:
+            self.notify("There is nothing to undo.")
+            return
+        self._now, tab, service, path = self._past.pop()
+        self.document.version = self._now
+        self._choose(service)
+        form = self.query_one("#form", TabbedContent)
+        for pane in form.query(TabPane):
+            await pane.remove_children()
+        form.active = tab
+        await self._fill(form.get_pane(tab))
+        changed: Widget = next((row for row in self.query(FieldRow) if row.path == path), form.get_pane(tab))
+        changed.query("OptionList, .editor").first().focus()
+        self._check()
+
+    @work(thread=True, exclusive=True, group="check")
+    def _examine(self) -> None:
         """Check the text as ``validate`` does; in a thread, because a large sweep takes a while, and reading images."""
         text, data, scenario = self.document.text, self.document.data, None
         problems: tuple[Problem, ...] = ()
@@ -315,13 +353,11 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     def _mark(self) -> None:
         data = self.document.data
-        shown: set[Problem] = set()
         for row in self.query(FieldRow):
             if is_going(row):  # its service may have gone
                 continue
             key = key_text(row.path, data)
             own = [p for p in self.problems if p.key and _concerns(p.key, key)]
-            shown.update(own)
             messages = tuple(dict.fromkeys(problem.message for problem in own))
             meaning = self.meanings.get(row.path, "")
             row.mark(self.document.was(row.path), self.document.get(row.path), messages, meaning)
@@ -403,6 +439,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             return False
         self.own, self.file, self._stored = path, str(path), self.document.text
         self.document.saved()
+        self._past, self._now = [], self.document.version
         self._list_services()
         self._check()
         self.notify(f"Saved as {path}.")

@@ -231,6 +231,38 @@ async def test_changes_that_are_discarded_leave_the_file_as_it_is(app: MarketApp
 
 
 @pytest.mark.slow
+async def test_what_was_removed_added_and_typed_is_undone_change_by_change(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await form(app, pilot, small)
+        texts = [screen.document.text]
+        await pilot.press("tab", "tab", "tab", *"34")  # into the rounds; what is typed into one field is one change
+        await until(pilot, lambda: screen.document.get(("rounds",)) == 34)
+        texts.append(screen.document.text)
+        screen.query_one("#form", TabbedContent).active = "tab-services"
+        await until(pilot, lambda: screen.query("#service-form FieldRow"))
+        screen.query_one("#service-list", OptionList).highlighted = 1
+        await until(pilot, lambda: screen.service == 1)
+        await pilot.press("f4")
+        await until(pilot, lambda: len(screen.document.entries(("services",))) == 2)
+        texts.append(screen.document.text)
+        await pilot.press("f3")
+        texts.append(screen.document.text)
+        assert len(set(texts)) == 4
+        await pilot.press("f6")
+        assert screen.document.text == texts[2]
+        await pilot.press("f6")
+        assert screen.document.text == texts[1]
+        assert (screen.service, app.focused) == (1, screen.query_one("#service-list"))
+        assert row(screen, "services", 1, "name").query_one(Input).value == "beta"
+        await pilot.press("f6")
+        assert (screen.document.text, screen.document.changed) == (texts[0], False)
+        assert app.focused is row(screen, "rounds").query_one(Input)
+        assert row(screen, "rounds").query_one(Input).value == "12"
+        await pilot.press("f6")
+        assert notes(app) == ["There is nothing to undo."]
+
+
+@pytest.mark.slow
 async def test_a_removed_value_takes_its_default(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(80, 24)) as pilot:
         screen = await filled_form(app, pilot, small)
