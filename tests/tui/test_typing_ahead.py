@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from textual.app import App
 from textual.events import Key
+from textual.geometry import Offset
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widgets import Checkbox, Input, OptionList, Select, SelectionList, TabbedContent
@@ -22,7 +23,7 @@ from scenarios.loader import parse
 from support.screens import PATIENCE, Play, until
 from tui.app import MarketApp
 from tui.screens.configure import ConfigureScreen, SaveDialog
-from tui.screens.dialog import Closing, Dialog, LeaveDialog, QuitDialog
+from tui.screens.dialog import Closing, Dialog, Jump, LeaveDialog, QuitDialog
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.help import HelpScreen
 from tui.screens.intervention_dialog import InterventionDialog
@@ -45,6 +46,7 @@ SCREENS: dict[type[Screen[Any]], Opened] = {
     GotoDialog: lambda app, small, play: GotoDialog(play().history, 5),
     QuitDialog: lambda app, small, _: QuitDialog(2),
     LeaveDialog: lambda app, small, _: LeaveDialog(),
+    Jump: lambda app, small, _: Jump([(app.screen.query_one(Input), Offset(3, 3))]),
     SearchLine: lambda app, small, _: SearchLine(app.screen.query_one(OptionList), ["strokes"]),
     Palette: lambda app, small, _: Palette(),
     HelpScreen: lambda app, small, _: HelpScreen.of_focus(app, {}),

@@ -14,6 +14,8 @@ from textual.binding import Binding
 from textual.containers import Horizontal, Vertical, VerticalScroll
 from textual.content import Content
 from textual.css.query import NoMatches
+from textual.errors import NoWidget
+from textual.geometry import Offset
 from textual.screen import Screen
 from textual.timer import Timer
 from textual.widget import Widget
@@ -30,7 +32,7 @@ from scenarios.file.problems import Path as KeyPath
 from scenarios.file.problems import key_text
 from scenarios.loader import Problem, ScenarioError, parse, points
 from scenarios.playable import remarks, validation
-from tui.screens.dialog import Box, Dialog, LeaveDialog
+from tui.screens.dialog import Box, Dialog, Jump, LeaveDialog
 from tui.screens.navigation import Navigator
 from tui.state.catalogue import read_scenario
 from tui.state.scenario_document import ScenarioDocument, Version
@@ -103,6 +105,7 @@ class ConfigureScreen(Screen[None]):
         [
             Binding("ctrl+s", "save", "Save: Save; the file's comments stay"),
             Binding("f5,ctrl+r", "run", "Run: Run the scenario as it is here, saved or not", key_display="F5"),
+            Binding("ctrl+o", "jump", "Jump: Go to the field or tab whose letter is pressed; page down shows more"),
             Binding("f6", "undo", "Undo: Undo the last change since the form was opened or saved", key_display="F6"),
             Binding("f2", "add_service", "Add service: Add a service", key_display="F2"),
             Binding("f3", "duplicate_service", "Duplicate: Add a copy of the service", key_display="F3"),
@@ -400,6 +403,25 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         tab.post_message(Tab.Relabelled(tab))
 
     # Elsewhere
+
+    def action_jump(self) -> None:
+        places = []
+        for place in self.query("Tab, OptionList, .editor"):
+            with suppress(NoWidget):  # it belongs to another tab
+                if shown := self.find_widget(place).visible_region:
+                    places.append((place, Offset(max(0, shown.x - 1), shown.y)))
+        self.app.push_screen(Jump(places), self._go)
+
+    def _go(self, to: Widget | int | None) -> None:
+        form = self.query_one("#form", TabbedContent)
+        if isinstance(to, Tab):
+            form.active = (to.id or "").removeprefix("--content-tab-")
+        elif isinstance(to, Widget):
+            to.focus()
+        elif to is not None:
+            fields = form.get_pane(form.active).query_one(Fields)
+            fields.scroll_relative(y=to * (fields.size.height - 1), animate=False)
+            self.call_after_refresh(self.action_jump)
 
     def action_run(self) -> None:
         self._navigator.ask_and_run(self.document.text, self.file)

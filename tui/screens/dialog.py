@@ -11,8 +11,11 @@ from textual.await_complete import AwaitComplete
 from textual.binding import Binding
 from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
+from textual.events import Key
+from textual.geometry import Offset
 from textual.screen import ModalScreen
 from textual.strip import Strip
+from textual.widget import Widget
 from textual.widgets import Button, Checkbox, Static
 from textual.widgets.button import ButtonVariant
 
@@ -123,6 +126,34 @@ class LeaveDialog(Dialog[bool]):
     @on(Button.Pressed, "#go, #discard")
     def _pressed(self, event: Button.Pressed) -> None:
         self.dismiss(event.button.id == "go")
+
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+
+
+class Jump(Closing[Widget | int]):
+    """Shows a letter at each of some widgets; the result is the one whose letter is pressed, or how to scroll first."""
+
+    BINDINGS = [
+        Binding("escape", "dismiss(None)", "Cancel"),
+        Binding("pagedown", "dismiss(1)", "Scroll down"),
+        Binding("pageup", "dismiss(-1)", "Scroll up"),
+    ]
+
+    def __init__(self, places: Iterable[tuple[Widget, Offset]]) -> None:
+        super().__init__()
+        self._places = dict(zip(LETTERS, places, strict=False))
+
+    def compose(self) -> ComposeResult:
+        for letter, (_, offset) in self._places.items():
+            mark = Static(letter)
+            mark.absolute_offset = offset
+            yield mark
+
+    def on_key(self, event: Key) -> None:
+        if event.character in self._places:
+            event.stop()
+            self.dismiss(self._places[event.character][0])
 
 
 class MarkList(WideGutterList[Value]):

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from textual.pilot import Pilot
+from textual.widget import Widget
 from textual.widgets import Button, Input, OptionList, Select, Static, Tab, TabbedContent
 
 from des.mechanism import MECHANISMS
@@ -20,7 +21,7 @@ from support.screens import notes, painted, rendered, screen_of, text_of, until
 from support.shell import flmarket
 from tui.app import MarketApp
 from tui.screens.configure import PANES, SERVICES, ConfigureScreen, SaveDialog
-from tui.screens.dialog import LeaveDialog
+from tui.screens.dialog import Jump, LeaveDialog
 from tui.state.catalogue import own_files, read_scenario
 from tui.state.scenario_document import ScenarioDocument
 from tui.widgets.form_field import ChoiceField, FieldRow
@@ -260,6 +261,37 @@ async def test_what_was_removed_added_and_typed_is_undone_change_by_change(app: 
         assert row(screen, "rounds").query_one(Input).value == "12"
         await pilot.press("f6")
         assert notes(app) == ["There is nothing to undo."]
+
+
+@pytest.mark.slow
+async def test_letters_lead_to_fields_and_tabs(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(80, 24)) as pilot:
+        screen = await form(app, pilot, small)
+
+        async def jump(to: Widget) -> None:
+            """Press the letter at a widget, after scrolling to it if need be."""
+            await pilot.press("ctrl+o")
+            while not (found := [mark for mark in app.screen.query(Static) if beside(mark, to)]):
+                await pilot.press("pagedown")
+                await screen_of(pilot, Jump)
+            await pilot.press(str(found[0].render()))
+
+        def beside(mark: Widget, to: Widget) -> bool:
+            return mark.region.y == to.region.y and 0 <= to.region.x - mark.region.x <= 1
+
+        editor = row(screen, "rounds").query_one(Input)
+        await jump(editor)
+        assert app.focused is editor
+        choice = row(screen, "market", "impressions").query_one(ChoiceField)  # far below
+        await jump(choice)
+        assert app.focused is choice
+        tabs = screen.query_one("#form", TabbedContent)
+        await jump(tabs.get_tab("tab-services"))
+        assert tabs.active == "tab-services"
+        await jump(screen.query_one("#service-list"))
+        assert app.focused is screen.query_one("#service-list")
+        await pilot.press("ctrl+o", "escape")
+        assert app.screen is screen
 
 
 @pytest.mark.slow
