@@ -14,7 +14,7 @@ from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.sentences import CURVES, accuracy_words
 from tui.widgets.line_view import copy
-from tui.widgets.zoom import ZOOM, Zooming, ZoomPlot
+from tui.widgets.zoom import ZOOM, Zooming, ZoomPlot, room
 
 MOST_TARGETS = 4  # with more services than this, only the chosen one's target is drawn
 
@@ -92,9 +92,8 @@ has gaps where a service hired no client."""
             return
         self._drawn = drawn
         rows = view.logged.services
-        # Room to grow into, in steps, so that the scale does not change with every round.
-        room = max(10, view.round + (-view.round) % 10)
-        first, end = plot.show(room if view.scenario is None else min(view.scenario.rounds, room), at=last)
+        whole = room(view.round)
+        first, end = plot.show(whole if view.scenario is None else min(view.scenario.rounds, whole), at=last)
         if last:
             plot.playhead(last, tint(self.app, "accent"))
         for m in range(len(rows)):

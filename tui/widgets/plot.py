@@ -52,22 +52,22 @@ class Axis:
         return int(self.dots(np.array([value]), 1, cells)[0])
 
 
-def rounded(low: float, high: float) -> tuple[float, float, float]:
-    """Return limits around numbers, which change only at multiples of a step, and the step.
+def rounded(low: float, high: float, parts: int = 10) -> tuple[float, float, float]:
+    """Return limits around numbers, which change only at multiples of a step, and the step, of so many at most.
 
     Limits of more numbers are never narrower, but for numbers negligible against the step: each step, of 1, 5, 10,
     50 and so on, is a multiple of those before it.
     """
     span = max(high - low, LEAST * max(abs(low), abs(high))) or 1.0
-    power = 10.0 ** floor(log10(span / 10))
-    step = next(step for step in (power, 5 * power, 10 * power) if step * (1 + SLACK) >= span / 10)
+    power = 10.0 ** floor(log10(span / parts))
+    step = next(step for step in (power, 5 * power, 10 * power) if step * (1 + SLACK) >= span / parts)
     return floor(low / step + SLACK) * step, ceil(high / step - SLACK) * step, step
 
 
 @lru_cache(maxsize=256)
 def axis(low: float, high: float, cells: int, apart: range, finest: float = 0.0) -> Axis:
-    """Return the scale of so many cells that shows numbers as large as it can."""
-    low, high, step = rounded(low, high)
+    """Return the scale of so many cells that shows numbers as large as it can; with a ``finest`` tick, these alone."""
+    low, high, step = (low, high, finest) if finest else rounded(low, high)
     high = max(high, low + step)
     span, gaps = high - low, cells - 1
     found = []
@@ -201,10 +201,11 @@ class Plot(Widget):
         self._draw_curves(cells, across, up)
         self._draw_levels(cells, up)
         if self._mark is not None:
-            column = across.cell(self._mark[0], columns)
+            x, style = self._mark
+            column = across.cell(x, columns)
             for line in cells:
                 if line[column][0] in FREE:
-                    line[column] = PLAYHEAD, base + self._mark[1]
+                    line[column] = PLAYHEAD, base + style
         self._draw_signs(cells, across, up)
         numbers, labels = dict(up.ticks), self._labels(up, rows)
         lines = [
@@ -287,14 +288,14 @@ class Plot(Widget):
                 style, end = self._style(curve.style), column + len(words[n]) + 2
                 cells[places[n]][column + 1 : end] = [(character, style) for character in f" {words[n]}"]
                 cells[places[n]][column] = curve.sign, self._style(f"bold {curve.style}")
-                taken |= {(at, places[n]) for at in range(column - 1, end + 1)}  # no other sign touches it
+                taken |= {(at, places[n]) for at in range(column - 2, end + 1)}  # no other sign touches it
         for column, curve in bare:
             row = up.cell(curve.ys[-1], rows)
             near = range(column, max(0, column - FARTHEST) - 1, -1)
             there = ((c, r) for c in near for r in range(rows) if (c, r) not in taken)
             found = min(there, key=lambda cell: (column - cell[0] + abs(cell[1] - row), cell), default=None)
             if found is not None:
-                taken.add(found)
+                taken |= {(found[0] + beside, found[1]) for beside in (-1, 0, 1)}
                 cells[found[1]][found[0]] = curve.sign, self._style(f"bold {curve.style}")
 
 

@@ -21,6 +21,11 @@ MOVE = (
 )
 
 
+def room(last: int) -> int:
+    """Return how many rounds a growing axis has: more than there are, in steps, so that it changes now and then."""
+    return max(10, int(rounded(0, last, parts=20)[1]))
+
+
 class ZoomPlot(Plot):
     """A plot that shows all, or a part, which stays where it is while more comes."""
 

@@ -20,7 +20,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.training import TrainingScreen
 from tui.style.colors import ANSI_SERIES
 from tui.widgets.plot import ACROSS, DASH, PLAYHEAD, UP, Axis, Plot, axis, rounded
-from tui.widgets.zoom import CLOSEST, ZoomPlot
+from tui.widgets.zoom import CLOSEST, ZoomPlot, room
 
 BRAILLE = range(0x2801, 0x2900)
 NUMBERS = st.one_of(
@@ -120,6 +120,13 @@ def test_axes_of_low_plots_have_two_ticks_and_rounds_are_whole_numbers() -> None
         assert len(axis(-0.12, 0.0, cells, UP).ticks) >= 2
     for cells in range(2, 300):
         assert all("." not in label for _, label in axis(0, 10, cells, ACROSS, finest=1).ticks)
+
+
+@pytest.mark.parametrize("last", [12, 31, 101, 130, 510, 1010])
+def test_rounds_use_the_width_and_an_axis_that_grows_has_a_little_room(last: int) -> None:
+    for cells in (60, 100, 150):
+        assert axis(0, last, cells, ACROSS, finest=1).cell(last, cells) >= 0.85 * cells
+    assert last <= room(last) <= 1.25 * last
 
 
 async def test_a_thin_frame_stands_on_two_sides_at_every_size() -> None:
@@ -233,6 +240,7 @@ async def test_names_of_curves_that_end_together_stand_in_the_order_of_their_las
         text = "\n".join(lines(plot))
         assert len(re.findall(r"\d name-\d", text)) == 4
         assert not re.search(r"\d\d? ?\d name", text)
+        assert not re.search(r"[1-7][1-7]", text.rpartition("\n")[0])  # two signs are no number
         assert set(re.findall(r"(?<!-)[1-7]", text.rpartition("\n")[0])) >= set("1234567")
 
 
