@@ -17,7 +17,7 @@ from tui.style.formats import TableColumn, plain, told_apart
 from tui.style.sentences import CURVES, accuracy_words
 from tui.widgets.plot import LONGEST
 from tui.widgets.table_view import TableView
-from tui.widgets.zoom import ZoomPlot
+from tui.widgets.zoom import ZoomPlot, room
 
 ROOMY = 22  # rows from which on the differences have a plot of their own
 WIDE = 160  # columns from which on it stands at the right
@@ -54,40 +54,65 @@ class CompareCurves(Vertical):
         if drawn == self._drawn:
             return
         self._drawn = drawn
-        words = CURVES.get(metric) or f"{accuracy_words(session.scenario for session in sessions)} %"
-        values.border_title = f"{service}: {words} (tab: next service, v: next curve)"
         differences.border_title = f"Δ: difference from {sign(baseline)} {groups[baseline].name} (b: next baseline)"
         scale = 100 if metric == "test_accuracy" else 1
+        newest = max(rounds)
+        whole = max(10, newest) if all(over) else min(_most(sessions), room(newest))
         for plot in (values, differences):
-            first, last = plot.show(max(10, *rounds))
+            first, last = plot.show(whole)
         rounds = [min(last, n) for n in rounds]
         of = [[run for run in group.runs if rounds[run] and service in _services(sessions[run])] for group in groups]
         played = [([sessions[run] for run in runs], [rounds[run] for run in runs]) for runs in of]
         means = [mean_series(*group, service, metric, first) for group in played]
+        pairs = [difference_series(sessions, rounds, runs, of[baseline], service, metric, first) for runs in of]
+        late = (first + max(rounds)) / 2  # later rounds decide, and ends
+        low, high = _range(means, late)
         targets = _targets(sessions, rounds, service) if metric == "test_accuracy" else []
-        late = (first + max(rounds)) / 2  # later rounds decide, and ends: the axis begins a little below them
-        decides = [y for xs, ys in means for x, y in zip(xs, ys, strict=True) if x >= late or x == xs[-1]]
-        decides += targets if decides else [0.0]
-        low, high = min(decides), max(decides)
+        # Beside a target that is farther away than the curves are high they would be flat.
+        reach = max(high - low, BELOW * high)
+        near = [target for target in targets if low - reach <= target <= high + reach]
+        far = [f"{100 * it:.4g} {'above' if it > high else 'below'}" for it in targets if it not in near]
+        words = CURVES.get(metric) or f"{accuracy_words(session.scenario for session in sessions)} %"
+        words += f", target {' and '.join(far)}" if far else ""
+        values.border_title = f"{service}: {words} (tab: next service, v: next curve)"
+        low, high = min([low, *near]), max([high, *near])
         floor = low - BELOW * max(high - low, BELOW * high)
         values.begin(last, scale * floor, first=first)
-        for target in targets:
+        for target in near:
             label = f"{100 * target:.4g}"
             values.level(100 * target, label, str(tint(self.app, "foreground")))
             # As much room at the right, so that the rounds of both plots stand below each other.
             differences.level(0, " " * len(label), series_color(baseline))
         names = told_apart([group.name for group in groups], LONGEST)
-        for place, runs in enumerate(of):
-            xs, *ends = band_series(*played[place], service, metric, first, points=1)
+        for place, group in enumerate(played):
+            xs, *ends = band_series(*group, service, metric, first, points=1)
             if xs:  # beside each other, before the end
                 beside = max(first, xs[-1] - APART * (last - first) * (len(of) - place))
                 values.curve([beside] * 2, [scale * end[-1] for end in ends], series_color(place))
-            xs, ys = means[place]
-            look = (series_color(place), sign(place), names[place])
-            values.curve(xs, [scale * y if y >= floor else nan for y in ys], *look)
-            if runs and of[baseline]:
-                xs, ys = difference_series(sessions, rounds, runs, of[baseline], service, metric, first)
-                differences.curve(xs, [scale * y for y in ys], *look)
+        least, most = _range(pairs, late)
+        slack = (most - least) / 2  # a curve begins where it is at last not far from what decides
+        limits = {values: (floor, high + reach / 2), differences: (least - slack, most + slack)}
+        for plot, curves in ((values, means), (differences, pairs)):
+            for place, (xs, ys) in enumerate(curves):
+                shown = [scale * y for y in _within(ys, *limits[plot])]
+                plot.curve(xs, shown, series_color(place), sign(place), names[place])
+
+
+def _range(curves: Sequence[tuple[Sequence[float], Sequence[float]]], late: float) -> tuple[float, float]:
+    """Return the limits of the values that curves have from a round on, and of their last ones; 0 if there is none."""
+    decides = [y for xs, ys in curves for x, y in zip(xs, ys, strict=True) if x >= late or x == xs[-1]]
+    return min(decides, default=0.0), max(decides, default=0.0)
+
+
+def _within(ys: Sequence[float], low: float, high: float) -> list[float]:
+    """Return a curve's values after the last one that is outside of limits; NaN for those before."""
+    begin = max((place + 1 for place, y in enumerate(ys) if not low <= y <= high), default=0)
+    return [nan] * begin + list(ys[begin:])
+
+
+def _most(sessions: Sequence[Session]) -> int:
+    """Return how many rounds the longest run may have."""
+    return max((session.scenario.rounds for session in sessions if session.scenario), default=10)
 
 
 def _services(session: Session) -> list[str]:

@@ -303,11 +303,19 @@ async def test_the_axis_fits_the_later_half_and_intervals_are_uprights_at_the_en
             assert list(curve.ys) == pytest.approx([100 * y for y in mean[-len(curve.ys) :]])
         assert uprights[0].xs[0] < uprights[1].xs[0]  # both are seen
         assert min(curve.xs[0] for curve in curves) > 1  # the first rounds are below the axis
-        low = min(sum(sessions[run].history[6].services[2].test_accuracy for run in runs) / 3
-                     for runs in (range(3), range(3, 6)))  # fmt: skip
+        means = [mean_series([sessions[run] for run in runs], [12] * 3, "gamma", "test_accuracy")[1][5:]
+                 for runs in (range(3), range(3, 6))]  # fmt: skip
+        low, high = min(map(min, means)), max(map(max, means))
         [floor] = values._heights
-        assert floor == pytest.approx(100 * (low - 0.1 * (0.95 - low)))
+        assert floor == pytest.approx(100 * (low - 0.1 * (high - low)))
         assert all(curve.ys.min() >= floor for curve in curves)
+        # A target that is far above would make them flat.
+        assert not values._levels
+        assert str(values.border_title).startswith("gamma: test accuracy %, target 95 above (")
+        await pilot.press("tab")
+        assert [y for y, *_ in values._levels] == [50]  # that of alpha is near
+        assert "target" not in str(values.border_title)
+        await pilot.press("tab", "tab")
         # Where the terminal is wide, differences stand at the right.
         assert differences.region.y > values.region.y
         await pilot.resize_terminal(160, 24)
@@ -315,6 +323,25 @@ async def test_the_axis_fits_the_later_half_and_intervals_are_uprights_at_the_en
         assert differences.display
         assert differences.region.y == values.region.y
         assert differences.region.x > values.region.x
+
+
+async def test_the_axis_of_differences_fits_the_later_half_too(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    async with showing(app, CompareScreen(sessions, app), (120, 40)) as (pilot, screen):
+        for service in screen.services:
+            differences = screen.query(Plot).last()
+            found = difference_series(sessions, [12] * 6, [3, 4, 5], [0, 1, 2], service, "test_accuracy")[1]
+            low, high = min([0.0, *found[5:]]), max([0.0, *found[5:]])
+            slack = (high - low) / 2
+            outside = [n for n, y in enumerate(found, start=1) if not low - slack <= y <= high + slack]
+            [curve] = [it for it in differences.curves if it.sign == "2"]
+            begin = max(outside, default=0)
+            assert list(curve.ys) == pytest.approx([100 * y for y in found[begin:]])
+            assert curve.xs[0] == begin + 1
+            assert begin or service != "alpha"  # all later differences are 0
+            await pilot.press("tab")
 
 
 async def test_a_run_that_is_far_behind_has_a_curve_in_the_plot(app: MarketApp, play_small: Play) -> None:
