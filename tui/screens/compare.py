@@ -80,7 +80,7 @@ round), so live runs can be compared too. A run in which all services have left 
 Runs that differ in their seed alone are shown as one, with means over the seeds; [b]s[/b] shows each run. From three
 seeds on, and when the runs are over, 95 % intervals follow in brackets; upright lines near the end of the curves are
 the last ones. The axes fit the means of the later half of the rounds shown; a target that is far from these stands in
-the title.
+the title. Where forks part from their original, an upright line says in which round, and what changed.
 Differences are paired by seed, over the seeds that both have; > and < mark one of which only a bound is known. Those
 that are clear (their interval is without 0) are green where they are for the better, and red where for the worse."""
     CSS_PATH = "compare.tcss"

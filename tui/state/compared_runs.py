@@ -22,6 +22,7 @@ from learning.statistics.intervals import FEWEST, mean_band
 from scenarios.file.differences import names_among, values_text
 from scenarios.file.interventions import service_of
 from scenarios.file.schema import Intervention
+from scenarios.file.toml import value_text
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.reading import FIGURES
 from scenarios.logs.run_state import RunState
@@ -333,6 +334,17 @@ def first_intervention(sessions: Sequence[Session]) -> int | None:
     """Return the first round in which markets differ, if they differ in nothing but interventions; else None."""
     known = [session for session in sessions if session.scenario is not None]
     return min((change.round for change in _own_interventions(known)), default=None)
+
+
+def parting(sessions: Sequence[Session]) -> tuple[int, str] | None:
+    """Return the first round in which markets differ, and what changes then; None as in ``first_intervention``."""
+    known = [session for session in sessions if session.scenario is not None]
+    if (first := first_intervention(sessions)) is None:
+        return None
+    changes = [change for change in _own_interventions(known) if change.round == first]
+    values = {f"{change.key.removeprefix('services.')} = {value_text(change.value)}" for change in changes}
+    keys = dict.fromkeys(change.key.removeprefix("services.") for change in changes)
+    return first, values.pop() if len(values) == 1 else ", ".join(keys)
 
 
 def _own_interventions(sessions: Sequence[Session]) -> list[Intervention]:

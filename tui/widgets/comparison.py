@@ -1,7 +1,7 @@
 """Runs compared, or the means of groups: the curves of one service, a table of all, and differences from a baseline."""
 
 from collections.abc import Sequence
-from math import nan
+from math import inf, nan
 
 from rich.style import Style
 from rich.text import Text
@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.events import Resize
 
 from flmarket.analysis.results.report import Difference, Estimate
-from tui.state.compared_runs import PolicyRuns, ServiceRow, band_series, difference_series, mean_series
+from tui.state.compared_runs import PolicyRuns, ServiceRow, band_series, difference_series, mean_series, parting
 from tui.state.watched_run import Session
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import TableColumn, plain, told_apart
@@ -56,7 +56,8 @@ class CompareCurves(Vertical):
         self._drawn = drawn
         differences.border_title = f"Δ: difference from {sign(baseline)} {groups[baseline].name} (b: next baseline)"
         scale = 100 if metric == "test_accuracy" else 1
-        newest = max(rounds)
+        part = parting(sessions)
+        newest = max([*rounds, part[0] if part else 0])
         whole = max(10, newest) if all(over) else min(_most(sessions), room(newest))
         for plot in (values, differences):
             first, last = plot.show(whole)
@@ -65,7 +66,8 @@ class CompareCurves(Vertical):
         played = [([sessions[run] for run in runs], [rounds[run] for run in runs]) for runs in of]
         means = [mean_series(*group, service, metric, first) for group in played]
         pairs = [difference_series(sessions, rounds, runs, of[baseline], service, metric, first) for runs in of]
-        late = (first + max(rounds)) / 2  # later rounds decide, and ends
+        # Later rounds decide, and ends; of forks, all from the round before they part.
+        late = min((first + max(rounds)) / 2, part[0] - 1 if part else inf)
         low, high = _range(means, late)
         targets = _targets(sessions, rounds, service) if metric == "test_accuracy" else []
         # Beside a target that is farther away than the curves are high they would be flat.
@@ -93,6 +95,8 @@ class CompareCurves(Vertical):
         slack = (most - least) / 2  # a curve begins where it is at last not far from what decides
         limits = {values: (floor, high + reach / 2), differences: (least - slack, most + slack)}
         for plot, curves in ((values, means), (differences, pairs)):
+            if part and first <= part[0] <= last:
+                plot.playhead(part[0], tint(self.app, "accent"), f"round {part[0]}: {part[1]}")
             for place, (xs, ys) in enumerate(curves):
                 shown = [scale * y for y in _within(ys, *limits[plot])]
                 plot.curve(xs, shown, series_color(place), sign(place), names[place])

@@ -127,7 +127,7 @@ class Plot(Widget):
     def begin(self, last: float, *heights: float, first: float = 0) -> None:
         """Remove all that is plotted."""
         self._first, self._last, self._heights = first, last, list(heights)
-        self._mark: tuple[float, Style] | None = None
+        self._mark: tuple[float, Style, str] | None = None
         self.curves: list[PlottedCurve] = []
         self._levels: list[tuple[float, str, str]] = []
         self._lines: list[Strip] = []
@@ -137,9 +137,9 @@ class Plot(Widget):
         """Draw a dashed line at a height, behind the curves, with a label at its right end."""
         self._levels.append((y, label, style))
 
-    def playhead(self, x: float, style: Style) -> None:
-        """Draw an upright line at a place, behind the curves."""
-        self._mark = x, style
+    def playhead(self, x: float, style: Style, label: str = "") -> None:
+        """Draw an upright line at a place, behind the curves, with a label beside it where there is room."""
+        self._mark = x, style, label
 
     def curve(
         self,
@@ -201,12 +201,14 @@ class Plot(Widget):
         self._draw_curves(cells, across, up)
         self._draw_levels(cells, up)
         if self._mark is not None:
-            x, style = self._mark
+            x, style, label = self._mark
             column = across.cell(x, columns)
             for line in cells:
                 if line[column][0] in FREE:
                     line[column] = PLAYHEAD, base + style
         self._draw_signs(cells, across, up)
+        if self._mark is not None and label:
+            _write_beside(cells, column, label, base + style)
         numbers, labels = dict(up.ticks), self._labels(up, rows)
         lines = [
             [
@@ -297,6 +299,16 @@ class Plot(Widget):
             if found is not None:
                 taken |= {(found[0] + beside, found[1]) for beside in (-1, 0, 1)}
                 cells[found[1]][found[0]] = curve.sign, self._style(f"bold {curve.style}")
+
+
+def _write_beside(cells: list[list[Cell]], column: int, label: str, style: Style) -> None:
+    """Write a label at the right of a column, or at its left, in the highest row in which it covers nothing."""
+    sides = (range(column + 2, column + 2 + len(label)), range(column - 1 - len(label), column - 1))
+    for line in cells[:0:-1]:
+        for side in sides:
+            if side.start > 0 and side.stop <= len(line) and all(line[at][0] in FREE for at in side):
+                line[side.start : side.stop] = [(character, style) for character in label]
+                return
 
 
 def _free(cells: list[list[Cell]], taken: set[tuple[int, int]], column: int, row: int, length: int) -> bool:

@@ -30,12 +30,13 @@ from tui.state.compared_runs import (
     mean_series,
     name_of,
     original,
+    parting,
 )
 from tui.state.watched_run import Session
 from tui.style.colors import tint
 from tui.style.formats import told_apart
 from tui.widgets.comparison import DELTA, CompareTable
-from tui.widgets.plot import DASH, Plot
+from tui.widgets.plot import DASH, PLAYHEAD, Plot
 
 
 def status(screen: CompareScreen) -> str:
@@ -342,6 +343,49 @@ async def test_the_axis_of_differences_fits_the_later_half_too(
             assert curve.xs[0] == begin + 1
             assert begin or service != "alpha"  # all later differences are 0
             await pilot.press("tab")
+
+
+async def test_a_fork_parts_from_its_original_at_a_mark_that_says_what_changed(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    change = '[[interventions]]\nround = 8\nkey = "services.gamma.budget"\nvalue = 2\n'
+    whole, original = play_small(scenario_text + change), play_small(scenario_text)
+    fork = play_small(scenario_text + change, rounds=5, state=RunState.RUNNING)
+    fork.hash8 = "11111111"
+    async with showing(app, CompareScreen([fork, original], app), (120, 40)) as (pilot, screen):
+        # Until then the fork is played again, and the mark stands to the right of the curves.
+        for plot in screen.query(Plot):
+            assert PLAYHEAD + " round 8: gamma.budget = 2" in text_of(plot)
+        for logged in list(whole.history)[5:10]:
+            fork.add(logged.text)
+            await pilot.pause(0.3)
+            values = screen.query(Plot).first()
+            ours, theirs = (dict(zip(it.xs, it.ys, strict=True)) for it in values.curves)
+            at = len(fork.history)
+            assert max(ours) == max(theirs) == at
+            assert {7.0, float(at)} <= ours.keys() or at < 7  # the round before is seen, whatever follows
+            assert all((ours[n] == theirs[n]) == (n < 8) for n in ours)
+            shown = text_of(values)
+            assert "round 8: gamma.budget = 2" in shown
+            column = {line.index(PLAYHEAD, 6) for line in shown.splitlines()[1:-3] if PLAYHEAD in line[6:-1]}
+            assert len(column) == 1
+        assert not screen.query(Plot).last().curves[0].ys[0]
+        assert screen.query(Plot).last().curves[0].ys[-1]
+
+
+def test_a_mark_says_what_changed_first(play_small: Play, scenario_text: str) -> None:
+    def fork(*changes: tuple[int, str, str]) -> Session:
+        tables = (f'[[interventions]]\nround = {n}\nkey = "{key}"\nvalue = {value}\n' for n, key, value in changes)
+        found = play_small(scenario_text + "".join(tables))
+        found.hash8 = str(hash(changes))
+        return found
+
+    plain, budget = play_small(), "services.gamma.budget"
+    early, late = (4, budget, "2"), (6, "clients.offline", "[3]")
+    assert parting([fork(early), plain]) == (4, "gamma.budget = 2")
+    assert parting([fork(early, late), fork(early)]) == (6, "clients.offline = [3]")
+    assert parting([plain, fork(early), fork((4, budget, "4"))]) == (4, "gamma.budget")
+    assert parting([plain, play_small(seed=2)]) is None
 
 
 async def test_a_run_that_is_far_behind_has_a_curve_in_the_plot(app: MarketApp, play_small: Play) -> None:
