@@ -25,7 +25,7 @@ from textual.screen import Screen
 from textual.scrollbar import ScrollBar, ScrollBarRender
 from textual.widgets import OptionList
 
-from flmarket.core.errors import InputError
+from flmarket.core.errors import InputError, RunError
 from flmarket.core.text import counted
 from scenarios.builtin import builtin_names, builtin_path
 from tui import screens
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from tui.screens.configure import ConfigureScreen
     from tui.screens.run_dialogs import ChosenRuns
     from tui.screens.search import Listing
-    from tui.state.runs import Runs
+    from tui.state.runs import LiveBatch, Runs
     from tui.state.watched_run import Session
 
 
@@ -131,6 +131,10 @@ class MarketApp(SteadyApp):
     @property
     def sessions(self) -> "Sequence[Session]":
         return self._runs.sessions if self._runs is not None else ()
+
+    @property
+    def live_batch(self) -> "LiveBatch | None":
+        return self._runs.batch if self._runs is not None else None
 
     def _work(self, job: Callable[[], None], group: str) -> object:
         return self.run_worker(job, thread=True, group=group, exit_on_error=False)
@@ -284,8 +288,16 @@ class MarketApp(SteadyApp):
     def _start_runs(self, choice: "ChosenRuns | None") -> None:
         if choice is None:
             self.runs.release()
-        else:
+        elif choice.batch is None:
             self.play(choice.starts, choice.replay, choice.note)
+        else:
+            self.runs.release()
+            try:
+                self.runs.play_batch(choice.batch)
+            except RunError as error:
+                self.notify(str(error), severity="error", timeout=6)
+            else:
+                self.show_batch(self.out)
 
     def play(self, starts: "Sequence[tuple[Start, str]]", replay: Sequence[Path] = (), note: str = "") -> None:
         """Start runs, each with a label, open others, and show all; a note follows if any of them is new."""
@@ -356,7 +368,7 @@ class MarketApp(SteadyApp):
             cast("ConfigureScreen", form).leave(self._quit)
 
     def _quit(self) -> None:
-        running = self._runs.running() if self._runs is not None else []
+        running = self._runs.live if self._runs is not None else 0
         if not running:
             self.exit()
             return
@@ -366,7 +378,7 @@ class MarketApp(SteadyApp):
                 self.exit()
 
         if not isinstance(self.screen, screens.QuitDialog):
-            self.push_screen(screens.QuitDialog(len(running)), quit_if)
+            self.push_screen(screens.QuitDialog(running), quit_if)
 
     def on_unmount(self) -> None:
         if self._runs is not None:

@@ -74,6 +74,9 @@ class Callback:
     def slow(self, run: Run | None, text: str) -> None:
         """A policy takes long to return; the run is None before the first one is played."""
 
+    def wait(self) -> None:
+        """Several times a second while runs play in other processes. What it raises ends the batch, which resumes."""
+
 
 class Callbacks(Callback):
     """Several callbacks, told one after another."""
@@ -100,6 +103,10 @@ class Callbacks(Callback):
     def slow(self, run: Run | None, text: str) -> None:
         for callback in self._callbacks:
             callback.slow(run, text)
+
+    def wait(self) -> None:
+        for callback in self._callbacks:
+            callback.wait()
 
 
 class AfterRound(Callback):

@@ -75,6 +75,8 @@ class Pool(Processes[_Playing | None]):
             process = self.start(None, "try", **try_message(scenario, self._options.decision_timeout))
             while process in self.busy:
                 match self.next():
+                    case None:
+                        callback.wait()
                     case (_, None):
                         problem = f"scenario {scenario.name!r} cannot be played: {process.obituary()}"
                         raise WorkerDied(problem) if process.killed else InputError(problem)
@@ -96,6 +98,7 @@ class Pool(Processes[_Playing | None]):
             while waiting and self.free:
                 self._start(waiting.popleft())
             if (heard := self.next()) is None:
+                callback.wait()
                 for playing in self.busy.values():
                     if playing:
                         playing.look(callback)

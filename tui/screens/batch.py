@@ -17,7 +17,7 @@ from tui.screens.following_files import FollowingScreen
 from tui.state.batch_folder import ORDERS, Look, Place, RunGroup, RunLine, RunsFolder, grouped, leagues, ordered
 from tui.state.catalogue import Entry
 from tui.style.colors import state_sign, state_style, tint
-from tui.style.formats import plain
+from tui.style.formats import bar, plain
 from tui.style.key_names import named
 from tui.widgets.batch_tables import BatchTable, LeagueChart
 from tui.widgets.key_bar import KeyBar
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 Leagues = Mapping[Path, Sequence[Place]]
 
+PROGRESS = 20  # cells of the bar of all rounds
 FRAMES = 3  # rows of the screen's tables besides their lines
 WIDE, LOW = 150, 28  # columns from which on two things stand side by side; rows below which there are not three
 LEAST, GOOD = 7, 30  # rows of a preview at least, and with a plot that is worth the width of the screen
@@ -56,6 +57,7 @@ class BatchScreen(FollowingScreen[tuple[Look | None, Leagues, str]]):
             ),
             Binding("space", "mark", "Mark: Mark the run, or all of the group, to compare them"),
             Binding("c", "compare", "Compare: Compare the marked runs"),
+            Binding("e", "end", "End batch: End the batch that was started here; started again, it continues"),
             Binding("escape", "back", "Back: Go back"),
             Binding("q", "app.quit", "Quit", show=False),
         ],
@@ -118,6 +120,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         status, words = self.query_one("#batch-status", Static), Text("\n").join(self._status())
         if words != status.content:
             status.update(words, layout=False)
+        self.refresh_bindings()
         if self.look is None:
             return
         runs = [run for run in self.look.runs if self.only in (None, run.standing.path.parent)]
@@ -134,26 +137,35 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.set_class(below < LEAST and room.height < LOW, "-full")
 
     def _status(self) -> list[Text]:
-        where = plain(f" {self.folder} ", "bold")
+        where, batch = plain(f" {self.folder} ", "bold"), self._navigator.live_batch
+        playing = batch is not None and not batch.over
+        problem = plain(f" {batch.problem if batch and batch.problem else self._problem}", tint(self.app, "error"))
+        if batch is not None and playing and not batch.runs:
+            return [where, plain(" planning the batch …")]
         if self._problem:
-            return [where, plain(f" {self._problem}", tint(self.app, "error"))]
+            return [where, problem]
         if self.look is None:
             return [where, plain(" looking …")]
         if not self.look.runs:
-            return [where, plain(" no run yet; runs are shown as they begin")]
-        line = plain(f" {counted(len(self.look.runs), 'run')}: ")
+            return [where, problem if batch and batch.problem else plain(" no run yet; runs are shown as they begin")]
+        ours = [run for run in self.look.runs if batch is not None and playing and run.standing.path in batch.runs]
+        shown = RunGroup(tuple(ours or self.look.runs))
+        line = plain(f" {'batch of ' if ours else ''}{counted(len(shown.runs), 'run')}: ")
         for state in reversed(RunState):
-            if count := self.look.states[state]:
+            if count := shown.states[state]:
                 line.append(f"{state_sign(state)} {count} {state}  ", state_style(self.app, state))
-        if self.look.left is not None:
-            line.append(f"· at most {duration(self.look.left)} left")
+        if shown.left is not None:
+            line.append(f"· at most {duration(shown.left)} left")
+        done, rounds = shown.rounds
+        if rounds and shown.states.keys() & {RunState.RUNNING, RunState.WAITING}:
+            where.append(f" {bar(done / rounds, PROGRESS)}", tint(self.app, "primary")).append(f" {done / rounds:.0%} ")
         order = plain(f" by {self.order}", tint(self.app, "foreground", dim=True))
         if self.look.abandoned:
             order.append(
                 f" · {counted(self.look.abandoned, 'run')} of an earlier batch not begun; the same command plays "
                 f"{'it' if self.look.abandoned == 1 else 'them'}"
             )
-        return [line, where.append_text(order)]
+        return [line, problem if batch and batch.problem else where.append_text(order)]
 
     def _detail(self) -> None:
         line = self.query_one(BatchTable).chosen
@@ -241,6 +253,15 @@ Time left is what is left at the present pace, at most: a run ends early when al
             self.notify("Mark at least two runs first (space).", timeout=4)
             return
         self._navigator.show_comparison([self._navigator.runs.open(path) for path in runs])
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key is of use: a batch that another program plays is not ended here."""
+        batch = self._navigator.live_batch
+        return (batch is not None and not batch.over) if action == "end" else True
+
+    def action_end(self) -> None:
+        if (batch := self._navigator.live_batch) is not None:
+            batch.stop()
 
     def action_back(self) -> None:
         if self.only is not None:

@@ -8,7 +8,7 @@ from tui.settings import Settings
 
 if TYPE_CHECKING:
     from scenarios.running.steering import Start
-    from tui.state.runs import Runs
+    from tui.state.runs import LiveBatch, Runs
     from tui.state.watched_run import Session
 
 
@@ -28,6 +28,10 @@ class Navigator(Protocol):
     @property
     def sessions(self) -> "Sequence[Session]":
         """The open runs, in the order in which they were opened."""
+
+    @property
+    def live_batch(self) -> "LiveBatch | None":
+        """The newest batch that this app plays, or has played."""
 
     def show_market(self, session: "Session") -> None:
         """Watch one run."""

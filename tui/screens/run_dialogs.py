@@ -1,4 +1,4 @@
-"""The dialogs that ask for runs: how to run a scenario (seeds, policies, point), and which runs to compare one with."""
+"""The dialogs that ask for runs: how to run a scenario, or a whole sweep of it, and which runs to compare one with."""
 
 import re
 from collections.abc import Sequence
@@ -13,22 +13,23 @@ from textual.events import Key
 from textual.widgets import Button, Input, Label, Select, SelectionList, Static
 from textual.widgets.selection_list import Selection
 
+from fl.backends import BACKENDS
 from flmarket.core.declared import declared
 from flmarket.core.errors import InputError
 from flmarket.core.installation import usable_cores
 from flmarket.core.text import counted
 from learning.policy import AS_CONFIGURED
 from scenarios.file.schema import Scenario
-from scenarios.loader import dumps, points, settled, with_policy
+from scenarios.loader import SweepPoint, dumps, points, settled, with_policy, with_values
 from scenarios.logs.directory import META, SCENARIO, RunDirectory
 from scenarios.logs.run_state import RunState
-from scenarios.running.run_options import listed_seeds
+from scenarios.running.run_options import RunOptions, listed_seeds
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog, MarkList, Tick
 from tui.state.known_runs import all_runs, find_run, policies_of
 from tui.state.pace import to_watch
 from tui.state.run_standing import run_label
-from tui.state.runs import Runs
+from tui.state.runs import LiveBatch, Runs
 from tui.state.watched_run import Session
 from tui.style.redraw import hand_over
 from tui.style.sentences import plugin_words
@@ -37,7 +38,9 @@ RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, 
 """Shown when an interrupted run is started."""
 
 
-MOST_RUNS = 100  # runs that the dialog starts or opens at a time
+MOST_RUNS = 100  # runs that are opened and compared as they play; more are a batch
+MOST_IN_BATCH = 10_000
+WHOLE = -1  # the place of no point: all of them
 TICKED = tuple(declared(Start))  # what a run can be told, as boxes to tick
 
 
@@ -48,6 +51,7 @@ class ChosenRuns:
     starts: tuple[tuple[Start, str], ...]  # the runs to start, each with its label
     replay: tuple[Path, ...]  # the directories of complete runs to open
     note: str = ""  # what to say of those that are started
+    batch: LiveBatch | None = None  # in their place, a batch to play
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +90,9 @@ The seed decides all that is random: the same scenario, policies and seed give t
 in which all services use it; “as configured” leaves each service the policy of the scenario. As many runs play at a
 time as there are cores; the others wait.
 
+All points of a sweep, or more than 100 runs, are played as [b]flmarket run[/b] plays them, and followed on the screen
+Batch: complete runs are skipped, interrupted ones resume.
+
 A run that is complete can be opened, or run again, which replaces it. One that was interrupted resumes from its last
 checkpoint, or starts over.
 
@@ -96,7 +103,8 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
         """Ask; where the file is a run's, propose that run."""
         super().__init__()
         self._scenario, self._text, self._file, self._out = scenario, text, file, out
-        self._scenario, self._points = scenario, points(scenario)
+        self._points = points(scenario)
+        self._seated: dict[tuple[str, str], list[SweepPoint]] = {}  # by backend and policy
 
     def compose(self) -> ComposeResult:
         policies = policies_of(self._scenario)
@@ -104,14 +112,20 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
         with Box():
             yield Static(f"[b]Run {self._scenario.name}[/b]")
             with Horizontal(classes="row"):
+                own = self._scenario.training.backend
+                backends = [(f"{own} (the scenario's)", ""), *((name, name) for name in BACKENDS if name != own)]
+                yield Label("backend")
+                yield Select(backends, value="", allow_blank=False, id="backend", compact=True)
+                if len(self._points) > 1:
+                    places = [(Content(point.label), i) for i, point in enumerate(self._points)]
+                    whole = (f"all {len(places)} points", WHOLE)
+                    yield Label("sweep")
+                    yield Select([whole, *places], value=WHOLE, allow_blank=False, id="point", compact=True)
+            with Horizontal(classes="row"):
                 yield Label("seeds")
                 yield _Seeds(str(seed), id="seed", compact=True)
                 for option in TICKED:
                     yield Tick(option.label, option.default, id=option.name, compact=True)
-            if len(self._points) > 1:
-                yield Label("point of the sweep")
-                places = [(Content(point.label), i) for i, point in enumerate(self._points)]
-                yield Select(places, value=0, allow_blank=False, id="point", compact=True)
             yield Label("policies for all services (space marks, / searches; several are compared)")
             yield MarkList[str](
                 Selection("as configured: each service uses its own", AS_CONFIGURED, policy not in policies),
@@ -153,21 +167,44 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
     def _seeds(self) -> list[int]:
         return listed_seeds(self.query_one("#seed", Input).value)
 
+    @property
+    def _options(self) -> RunOptions:
+        """The options of ``flmarket run`` that are chosen."""
+        backend, fresh = self.query_one("#backend", Select).value, self.query_one("#fresh", Tick).value
+        return RunOptions(out=self._out, backend=str(backend) or None, fresh=fresh, jobs=usable_cores())
+
+    @property
+    def _point(self) -> int:
+        values = [select.value for select in self.query("#point").results(Select)]
+        return next((value for value in values if isinstance(value, int)), 0)
+
+    def _count(self) -> int:
+        """Return how many runs are asked for; raise InputError if they cannot be played."""
+        policies, seeds = self.query_one(SelectionList).selected, self._seeds
+        places = max((len(self._points_with(policy)) for policy in policies), default=1) if self._point == WHOLE else 1
+        if (count := places * len(policies) * len(seeds)) > MOST_IN_BATCH:
+            raise InputError(f"{count:,} runs are too many; choose at most {MOST_IN_BATCH:,}, or use flmarket run")
+        return count
+
+    def _is_batch(self, count: int) -> bool:
+        return count > 0 and (self._point == WHOLE or count > MOST_RUNS)
+
+    def _points_with(self, policy: str) -> Sequence[SweepPoint]:
+        values = self._options.values
+        key = str(values), policy
+        if key not in self._seated:
+            scenario = with_values(self._scenario, values)
+            self._seated[key] = points(scenario if policy == AS_CONFIGURED else with_policy(scenario, policy))
+        return self._seated[key]
+
     def _planned(self) -> list[_Planned]:
-        seeds, point, policies = self._seeds, 0, self.query_one(SelectionList).selected
-        if len(seeds) * len(policies) > MOST_RUNS:
-            which = f"{counted(len(policies) * len(seeds), 'run')} ({len(policies)} x {counted(len(seeds), 'seed')})"
-            raise InputError(f"{which} are too many; choose at most {MOST_RUNS}, or use flmarket run --jobs")
-        if self.query("#point"):
-            value = self.query_one("#point", Select).value
-            point = value if isinstance(value, int) else 0
         planned = []
-        for policy in policies:
-            seated = self._points if policy == AS_CONFIGURED else points(with_policy(self._scenario, policy))
-            scenario = seated[point].scenario
+        for policy in self.query_one(SelectionList).selected:
+            scenario = self._points_with(policy)[self._point].scenario
             text = dumps(settled(scenario))
             planned += [
-                _Planned(policy, point, seed, find_run(self._out, text, scenario.name, policy, seed)) for seed in seeds
+                _Planned(policy, self._point, seed, find_run(self._out, text, scenario.name, policy, seed))
+                for seed in self._seeds
             ]
         return planned
 
@@ -178,7 +215,8 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
     def _update(self) -> None:
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
         try:
-            planned = self._planned()
+            batch = self._is_batch(count := self._count())
+            planned = [] if batch else self._planned()
             states = [run.directory.state for run in planned if run.directory is not None]
         except InputError as error:
             go.disabled, replay.display = True, False
@@ -186,19 +224,28 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
             self.show_problem(str(error))
             return
         complete, over = states.count(RunState.COMPLETE), self.query_one("#fresh", Tick)
-        go.disabled = not planned
+        go.disabled = not count
         replay.display = bool(complete)
-        over.display = any(run.unfinished for run in planned)
+        over.display = batch or any(run.unfinished for run in planned)
+        self.query_one("#paused").display = not batch
         played = sum(run.played for run in planned)
-        self.show_problem(self._explain(len(planned), states, played))
+        self.show_problem(self._about_batch(count) if batch else self._explain(count, states, played))
         go.variant, replay.variant = ("default", "primary") if complete else ("primary", "default")
         go.label = "Run" if not states else "Run again" if complete or over.value else "Resume"
         if played and played == len(states) and not over.value:
             go.label = "Watch" if played == len(planned) else "Run"
+        if batch:
+            go.label = f"Run {count:,}"
         replay.label = "Open complete run" if len(planned) == 1 else "Open complete runs"
         if 0 < complete < len(planned):
             replay.label = f"Open {complete}, run {len(planned) - complete}"
         self.refresh_bindings()
+
+    def _about_batch(self, count: int) -> str:
+        """Return what becomes of the runs of a batch, of which there are so many."""
+        cores, over = usable_cores(), self.query_one("#fresh", Tick).value
+        those = "all start over" if over else "complete ones stay, the others are played"
+        return f"{counted(count, 'run')}, {cores} at a time; {those}."
 
     def _explain(self, count: int, states: Sequence[RunState], played: int) -> str:
         """Return what the buttons will do, given how many runs are asked for, exist in these states, and are played."""
@@ -238,7 +285,12 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
     @on(Button.Pressed, "#go")
     def _go(self) -> None:
         self._update()
-        if not self.query_one("#go", Button).disabled:
+        if self.query_one("#go", Button).disabled:
+            return
+        if self._is_batch(self._count()):
+            policies = self.query_one(SelectionList).selected
+            self.dismiss(ChosenRuns((), (), batch=LiveBatch(self._scenario, policies, self._seeds, self._options)))
+        else:
             self._finish(self._planned(), [])
 
     @on(Button.Pressed, "#replay")
@@ -256,12 +308,14 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
 
     def _finish(self, planned: Sequence[_Planned], done: Sequence[Path]) -> None:
         starts, resumes = [], False
+        values = self._options.values
+        text = dumps(with_values(self._scenario, values)) if values else self._text
         for run in planned:
             rounds = self._points[run.point].scenario.rounds
             speed = to_watch(rounds) if len(planned) + len(done) == 1 else None
             over = run.directory is not None and (not run.unfinished or self.query_one("#fresh", Tick).value)
             start = Start(
-                self._text, self._file, str(self._out), None if run.policy == AS_CONFIGURED else run.policy, run.point,
+                text, self._file, str(self._out), None if run.policy == AS_CONFIGURED else run.policy, run.point,
                 run.seed, fresh=over, paused=self.query_one("#paused", Tick).value, speed=speed,
             )  # fmt: skip
             starts.append((start, run_label(self._scenario.name, run.policy, run.seed)))

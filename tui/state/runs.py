@@ -12,16 +12,22 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from flmarket.core.crash import defect
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.installation import usable_cores
+from learning.play_round import Stopped
 from learning.policy import AS_CONFIGURED
-from scenarios.build import images_of
+from scenarios.build import Shelf, images_of
 from scenarios.file.policy_choice import PolicyChoice, policy_again
 from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, parse, points, settled, with_policy
 from scenarios.logs.directory import RunDirectory, RunDirectoryError
 from scenarios.logs.run_state import RunState
+from scenarios.running.batch import run_all
+from scenarios.running.batch_run import Callback, Run
+from scenarios.running.planning import plan_batch
 from scenarios.running.processes import WORKER, Process
+from scenarios.running.run_options import RunOptions
 from scenarios.running.steering import Start
 from tui.state.feeds import DirectoryFeed, Feed, LiveRun
 from tui.state.known_runs import find_run
@@ -60,6 +66,55 @@ def identity_of_start(start: Start) -> Identity | None:
     return Identity(Path(start.out).resolve(), scenario.name, dumps(settled(scenario)), label, start.seed)
 
 
+class LiveBatch(Callback):
+    """A batch that this app plays in a thread, planned and played by the functions of ``flmarket run``."""
+
+    def __init__(
+        self,
+        scenario: Scenario,  # this and the next two: see ``scenarios.running.planning``
+        policies: Sequence[str],
+        seeds: Sequence[int],
+        options: RunOptions,
+    ) -> None:
+        self._scenario, self._policies, self._seeds, self._options = scenario, policies, seeds, options
+        self._stop = threading.Event()
+        self.runs: frozenset[Path] = frozenset()  # their directories; empty until they are planned
+        self.left = 0  # how many of them are still to be played
+        self.over = False
+        self.problem = ""  # why not all runs were played; empty if they were
+
+    def play(self) -> None:
+        """Play all runs but those that are complete."""
+        shelf = Shelf()
+        try:
+            runs = plan_batch([self._scenario], self._policies, self._seeds, self._options, shelf)
+            self.runs = frozenset(run.directory.path for run in runs)
+            with Process() as first:  # else one run at a time would be played in this process, which a policy may end
+                run_all(runs, shelf, self, self._options, first=first)
+        except Stopped:
+            self.problem = "The batch was ended; started again, it continues."
+        except (InputError, RunError, OSError) as error:
+            self.problem = str(error)
+        except Exception as error:  # in a thread, where a failure would go unseen
+            self.problem = defect(error)
+        finally:
+            self.left, self.over = 0, True
+
+    def begin_batch(self, runs: Sequence[Run], complete: Sequence[Run], jobs: int | None) -> None:
+        self.left = len(runs)
+
+    def end(self, run: Run, error: RunError | None) -> None:
+        self.left -= 1
+
+    def wait(self) -> None:
+        if self._stop.is_set():
+            raise Stopped
+
+    def stop(self) -> None:
+        """End its processes, in a moment; each run can be resumed from its last checkpoint."""
+        self._stop.set()
+
+
 class Runs:
     """The sessions and their feeds."""
 
@@ -77,6 +132,7 @@ class Runs:
         self._held: set[Session] = set()  # those that the user has paused
         self._lock = threading.RLock()
         self._work, self._command = work, runner or WORKER
+        self.batch: LiveBatch | None = None  # the newest
         self._ready: Process | None = None  # a process for the run that may be asked for next
 
     def prepare(self, scenario: Scenario) -> None:
@@ -123,6 +179,13 @@ class Runs:
             self._begin(session, start)
         self._read_in_thread(session)
         return session
+
+    def play_batch(self, batch: LiveBatch) -> None:
+        """Play a batch; raise RunError if one is played already."""
+        if self.batch is not None and not self.batch.over:
+            raise RunError("A batch is being played; wait for its end, or end it with e on its screen.")
+        self.batch = batch
+        self._work(batch.play, "batch")
 
     def open(self, path: Path) -> Session:
         """Open a run directory; return its session if it is already open and shows what is there."""
@@ -204,9 +267,16 @@ class Runs:
         """Return the runs that this app plays, and those that wait."""
         return [session for session in self.sessions if self.steerable(session)]
 
+    @property
+    def live(self) -> int:
+        """How many runs end with this app: those that it plays, and those that wait."""
+        return len(self.running()) + (self.batch.left if self.batch is not None else 0)
+
     def close(self) -> None:
         """End all processes, all at the same time."""
         self.release()
+        if self.batch is not None:
+            self.batch.stop()
         with self._lock:
             self._waiting.clear()
             feeds, self._feeds = list(self._feeds.values()), {}

@@ -17,13 +17,28 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.timer import Timer
+from textual.widgets import Select
 
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read_runs
 from learning.statistics.measure import MARKET
+from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
-from support.screens import PATIENCE, Play, notes, painted, runner_of, screen_of, start_of, text_of, until, write_run
+from scenarios.running.run_options import RunOptions
+from support.screens import (
+    PATIENCE,
+    Play,
+    notes,
+    painted,
+    rendered,
+    runner_of,
+    screen_of,
+    start_of,
+    text_of,
+    until,
+    write_run,
+)
 from support.shell import CLI, flmarket
 from tui.app import MarketApp
 from tui.screens import following_files
@@ -33,7 +48,9 @@ from tui.screens.following_files import AT_REST, INTERVAL
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
+from tui.screens.run_dialogs import ChosenRuns, StartRunDialog
 from tui.state.batch_folder import Look, RunsFolder, ordered, run_directories
+from tui.state.runs import LiveBatch
 from tui.widgets.batch_tables import BatchTable
 
 BREAKS = """
@@ -122,6 +139,66 @@ async def test_follows_a_batch_of_another_process_until_it_is_killed(endless: Pa
             assert "■ interrupted" in text(screen, "#batch-table")
             await pilot.press("n")
             assert "continues it from its last checkpoint" in text(screen, "#batch-detail")
+
+
+@pytest.mark.slow
+async def test_a_whole_sweep_is_started_with_its_policies_and_seeds_and_is_what_the_shell_plays(
+    small: Path, scenario_text: str
+) -> None:
+    out, file = small / "runs", small / "swept.toml"
+    file.write_text(scenario_text + '[sweep]\n"clients.cores" = [1, 2]\n')
+    app = MarketApp(out=out, folder=small)
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.ask_and_run(file.read_text(), str(file))
+        dialog = await screen_of(pilot, StartRunDialog)
+        dialog.query_one("#backend", Select).value = "surrogate"
+        await pilot.press("space", "down", "space", "down", "space", *"0..2")  # random and lcfa
+        await until(pilot, lambda: "12 runs" in rendered(dialog, "#run-problem"))
+        await pilot.press("enter")
+        screen = await batch(pilot)
+        assert app.runs.live == 0 or app.runs.live <= 12
+        await until(pilot, lambda: "planning" in text(screen, "#batch-status") or screen.look.runs)
+        await until(pilot, lambda: "batch of 12 runs" in text(screen, "#batch-status"))
+        await until(pilot, lambda: re.search(r"━┄* +\d+%", text(screen, "#batch-status")))
+        await until(pilot, lambda: states(screen) == {"complete": 12})
+        await until(pilot, lambda: app.runs.live == 0)
+        assert app.live_batch.problem == ""
+        assert len(app.runs.batch.runs) == 12
+    asked = ("run", str(file), "--backend", "surrogate", "--policy", "random", "--policy", "lcfa", "--seeds", "0..2")
+    assert "0 to run, 12 complete" in flmarket(*asked, "--dry-run", "--out", str(out)).stdout
+
+
+@pytest.mark.slow
+async def test_a_batch_is_ended_and_started_again_and_there_is_one_at_a_time(endless: Path, small: Path) -> None:
+    out = small / "runs"
+    app = MarketApp(out=out, folder=small)
+    scenario = parse(endless.read_text())
+
+    def chosen(*policies: str) -> ChosenRuns:
+        return ChosenRuns((), (), batch=LiveBatch(scenario, policies, [0, 1], RunOptions(out=out, jobs=2)))
+
+    async with app.run_test(size=(120, 36)) as pilot:
+        app._start_runs(chosen("hqfa", "random"))
+        screen = await batch(pilot)
+        await until(pilot, lambda: states(screen) == {"running": 2, "waiting": 2})
+        assert app.runs.live == 4
+        assert "End batch" in {found.binding.description for found in screen.active_bindings.values() if found.enabled}
+        app._start_runs(chosen("lcfa"))
+        await pilot.pause()
+        assert notes(app) == ["A batch is being played; wait for its end, or end it with e on its screen."]
+        await pilot.press("q")
+        await until(pilot, lambda: "4 runs are still live" in painted(app))
+        await pilot.press("n", "e")
+        await until(pilot, lambda: app.live_batch.over)
+        await until(pilot, lambda: "The batch was ended; started again, it continues." in painted(app))
+        await until(pilot, lambda: states(screen).get("interrupted") == 2)
+        assert app.runs.live == 0
+        app._start_runs(chosen("no-such-policy"))
+        await until(pilot, lambda: "unknown policy 'no-such-policy'" in painted(app))
+        app._start_runs(chosen("hqfa", "random"))
+        await batch(pilot)
+        await until(pilot, lambda: states(app.screen).get("running") == 2)
+        assert not states(app.screen).get("failed")
 
 
 def is_removed(folder: Path) -> bool:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from textual.events import Key
 from textual.pilot import Pilot
-from textual.widgets import Button, Input, SelectionList, Static
+from textual.widgets import Button, Input, Select, SelectionList, Static
 
 import tui.screens.run_dialogs
 from flmarket.core.declared import declared
@@ -28,7 +28,7 @@ from tui.screens.compare import CompareScreen
 from tui.screens.dialog import Box, MarkList, Tick
 from tui.screens.help import HelpScreen
 from tui.screens.market import MarketScreen
-from tui.screens.run_dialogs import ChosenRuns, StartRunDialog
+from tui.screens.run_dialogs import WHOLE, ChosenRuns, StartRunDialog
 from tui.state.known_runs import policies_of
 from tui.widgets.comparison import CompareTable
 from tui.widgets.key_bar import KeyBar
@@ -228,13 +228,46 @@ async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many
             ("0, 1", "", False),
             ("0..4", "5 runs: 2 at a time, as many as there are cores; the others wait.", False),
             ("0..99", "100 runs: 2 at a time, as many as there are cores; the others wait.", False),
-            ("0..100", "101 runs (1 x 101 seeds) are too many; choose at most 100, or use flmarket run --jobs", True),
+            ("0..100", "101 runs, 2 at a time; complete ones stay, the others are played.", False),
+            ("0..10000", "10,001 runs are too many; choose at most 10,000, or use flmarket run", True),
             ("0..", "'0..' is neither a seed of at most nine digits (3) nor a range (0..9)", True),
         ):
             dialog.query_one("#seed", Input).value = text
             await pilot.pause()
             assert problem(dialog) == words
             assert go.disabled is disabled
+
+
+@pytest.mark.parametrize(("point", "seeds", "count"), [(WHOLE, "0..2", 12), (1, "0..50", 102), (1, "0..1", 0)])
+async def test_a_whole_sweep_and_many_runs_are_a_batch_one_point_is_watched(
+    app: MarketApp, scenario_text: str, point: int, seeds: str, count: int
+) -> None:
+    swept = scenario_text + '[sweep]\n"clients.cores" = [1, 2]\n'
+    async with asking(app, swept, (120, 36)) as (pilot, dialog, chosen):
+        assert dialog.query_one("#point", Select).value == WHOLE  # as in the shell
+        dialog.query_one("#point", Select).value = point
+        dialog.query_one("#seed", Input).value = seeds
+        dialog.query_one(SelectionList).select("hqfa")
+        await pilot.pause()
+        assert str(dialog.query_one("#go", Button).label) == (f"Run {count}" if count else "Run")
+        assert (f"{count} runs, " in problem(dialog)) == (count > 0)
+        assert dialog.query_one("#paused").display == (not count)
+        await pilot.press("enter")
+    starts = [] if count else [(policy, 1, seed) for policy in (None, "hqfa") for seed in (0, 1)]
+    assert [(start.policy, start.point, start.seed) for start, _ in chosen[0].starts] == starts
+    assert (chosen[0].batch is not None) == (count > 0)
+
+
+async def test_the_backend_is_chosen(app: MarketApp, scenario_text: str) -> None:
+    async with asking(app, scenario_text, (120, 36)) as (pilot, dialog, chosen):
+        backend = dialog.query_one("#backend", Select)
+        assert [str(name) for name, _ in backend._options] == ["real (the scenario's)", "surrogate", "noiseless"]
+        backend.value = "surrogate"
+        await pilot.pause()
+        await pilot.press("enter")
+    [(start, _)] = chosen[0].starts
+    assert parse(start.scenario).training.backend == "surrogate"
+    assert parse(start.scenario) == parse(scenario_text, overrides=["training.backend=surrogate"])
 
 
 async def test_of_several_runs_the_complete_ones_are_opened_others_played(app: MarketApp, scenario_text: str) -> None:
