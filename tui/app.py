@@ -238,10 +238,12 @@ class MarketApp(SteadyApp):
         self.push_screen(screens.MarketScreen(session, self, round_))
 
     def show_fork(self, session: "Session", selected: tuple[int, int | None]) -> None:
-        """Watch a fork in place of its original, with the service and the client that were chosen there."""
+        """Compare a fork with its original, and watch it after that, with the choices that were made there."""
         screen = screens.MarketScreen(session, self)
         screen.selected = selected
         self.switch_screen(screen)
+        if session.origin is not None:
+            self.show_comparison([session, session.origin])
 
     def show_comparison(self, sessions: "Sequence[Session]") -> None:
         """Compare two or more runs."""

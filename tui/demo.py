@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from textual.events import Event, Key, MouseDown, MouseScrollDown, MouseScrollUp
-from textual.widgets import Input
 
 from scenarios.builtin import builtin_text
+from scenarios.logs.run_state import RunState
 from tui import screens
 from tui.app import MarketApp
 from tui.screens.home import HomeScreen
@@ -20,6 +20,7 @@ from tui.screens.home import HomeScreen
 SCENARIO = "quickstart"
 LONGEST = 60.0
 """Seconds after which the demo gives up waiting, on a machine that is too slow for it."""
+APART = 8.0  # rounds per second of a fork and its original as their curves part
 BETWEEN = 0.25  # seconds between two keys
 YOURS = "The app is yours. ? shows the keys of a screen, esc leads back, q quits. This market's files go when you quit."
 OVER = "That was a market; its files go when you quit. Enter runs the scenario that is highlighted, ? shows the keys."
@@ -50,29 +51,21 @@ async def play(stage: Stage) -> None:
     for number in (2, 4, 6, 8):
         await stage.until(lambda number=number: len(session.history) >= number)  # type: ignore[misc]
         await stage.say("Three services compete for the same clients, round after round", 0.9)
-    market = app.screen
     await stage.press("space", "O", "4", "m")
     await stage.say("Keys 4 and m: why each client trains for this service, or does not", 4)
     await stage.press("m", "f", "1", "i")
     await stage.until(lambda: isinstance(app.screen, screens.InterventionDialog))
-    value = app.screen.query_one("#value", Input)
-    await stage.until(lambda: value.value)  # first the dialog shows what is in force
-    value.value = "5"
     await stage.say("Key i: what if this service had a quarter of its budget from now on?", 3)
-    await stage.press("enter")
-    await stage.until(lambda: app.screen is not market and isinstance(app.screen, screens.MarketScreen))
-    assert isinstance(app.screen, screens.MarketScreen)  # noqa: S101 - what was waited for
-    fork = app.screen.session
-    app.runs.send(fork, "resume")
-    for later in (3, 6):
-        await stage.until(lambda later=later: len(fork.history) >= fork.hurry + later)  # type: ignore[misc]
-        await stage.say("The changed run continues as a fork; the original is left as it was", 1.2)
+    await stage.press("1")
+    await stage.until(lambda: isinstance(app.screen, screens.CompareScreen))
+    fork = app.sessions[-1]
     for one in (session, fork):
-        app.runs.play_at(one, None)
-        app.runs.send(one, "resume")
-    app.show_comparison([session, fork])
+        app.runs.play_at(one, APART)
+    await stage.until(lambda: fork.state is RunState.PAUSED)
+    await stage.say("The changed run is a fork, beside its original, which is left as it was", 3)
+    await stage.press("space")
     await stage.until(lambda: session.over and fork.over)
-    await stage.say("Key c: what the change cost, service by service", 6)
+    await stage.say("The two part: what the change cost, service by service", 6)
 
 
 class DemoApp(MarketApp):

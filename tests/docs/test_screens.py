@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from scenarios.loader import builtin_text
 from scenarios.running.steering import Start
-from support.screens import keys_are_handled, painted, play_headlessly, until  # noqa: F401
+from support.screens import keys_are_handled, painted, play_headlessly, screen_of, until  # noqa: F401
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.dialog import Dialog
@@ -94,7 +94,7 @@ async def test_two_policies_are_compared(tmp_path: Path) -> None:
 async def test_a_budget_is_cut_and_what_it_did_is_seen(tmp_path: Path) -> None:
     async with at_home(tmp_path, (120, 40)) as (pilot, press):
         app = await press("cut the budget of `strokes` from 20 to 5 after round 10")
-        assert isinstance(app.screen, CompareScreen)
+        await screen_of(pilot, CompareScreen)
         await until(pilot, lambda: both_are_complete(app), "the end of both runs")
         assert lines(app, "strokes: test accuracy")  # the curves
         [cut] = lines(app, "1  strokes.budget = 5", "lcfa")

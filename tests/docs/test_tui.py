@@ -9,8 +9,9 @@ from textual.widgets import Input, Select
 
 from fl.training import fused
 from flmarket.core.installation import command
-from support.screens import keys_are_handled, painted, until  # noqa: F401
+from support.screens import keys_are_handled, painted, screen_of, until  # noqa: F401
 from tui.app import MarketApp
+from tui.screens.compare import CompareScreen
 from tui.screens.intervention_dialog import InterventionDialog
 from tui.screens.market import MarketScreen
 
@@ -71,14 +72,17 @@ async def test_the_walk_of_the_page_is_as_it_says(tmp_path: Path) -> None:
         await press("i")
         dialog = app.screen
         assert isinstance(dialog, InterventionDialog)
-        assert app.focused is dialog.query_one("#value")
+        assert app.focused is dialog.query_one("#round")
         assert dialog.query_one("#round", Input).value == "11"
-        await press("shift+tab", "enter", "down", "down", "enter")
+        await promised("digits has left the market before round 11")
+        await press("10", "shift+tab", "shift+tab", "enter", "down", "down", "down", "enter")
         assert dialog.query_one("#key", Select).value == "clients.cores"
-        await press("tab", "2", "tab", "10")
+        await press("tab", "2")
         assert [dialog.query_one(f"#{name}", Input).value for name in ("value", "round")] == ["2", "10"]
         await press("enter")
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and app.screen is not market)
-        fork = app.screen
-        assert isinstance(fork, MarketScreen)
-        assert fork.session.hurry == 9  # it shares the rounds before the tenth
+        fork, original = (await screen_of(pilot, CompareScreen)).sessions
+        assert original is market.session
+        assert fork.hurry == 9  # it shares the rounds before the tenth
+        await press("escape")
+        assert isinstance(app.screen, MarketScreen)
+        assert app.screen.session is fork

@@ -85,8 +85,8 @@ async def test_it_shows_a_market_and_a_fork_and_ends_at_home(tmp_path: Path, mon
     async with app.run_test(size=(120, 36)) as pilot:
         await app.workers.wait_for_complete([app._demo])
         await pilot.pause()
-        assert [screen for _, screen in said].count(MarketScreen) == len(said) - 2
-        assert said[-1] == ("Key c: what the change cost, service by service", CompareScreen)
+        assert [screen for _, screen in said].count(MarketScreen) == len(said) - 3
+        assert said[-1] == ("The two part: what the change cost, service by service", CompareScreen)
         assert isinstance(app.screen, HomeScreen)
         assert notes(app) == [OVER]
         assert app.out == tmp_path / "own"

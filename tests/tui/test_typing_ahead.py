@@ -54,7 +54,7 @@ SCREENS: dict[type[Screen[Any]], Opened] = {
         (small / "small.toml").read_text(), str(small / "small.toml"), None, app
     ),
 }
-KEYS = ["tab", "tab", "shift+tab", "space", "space", "down", "down", "up", "right", "7", "3", "a"]
+KEYS = ["tab", "tab", "shift+tab", "space", "space", "down", "down", "up", "right", "7", "9", "a"]
 """The keys that are drawn: none of them leaves a screen."""
 
 
@@ -154,6 +154,7 @@ async def test_what_is_typed_after_tab_goes_to_the_next_field(app: MarketApp, sm
         await pilot.pause()
         value, round_ = dialog.query_one("#value", Input), dialog.query_one("#round", Input)
         before = value.value
+        value.focus()
         typed(app, "tab", "7")
         await until(pilot, lambda: round_.value == "7" or value.value != before)
         assert (value.value, round_.value) == (before, "7")

@@ -1,12 +1,14 @@
-"""The intervention dialog: a new budget, policy, mechanism, K or set of offline clients, in a fork of the run."""
+"""The intervention dialog: a multiple of a budget in one key, or a new value of any key that a fork may change."""
 
 import tomllib
+from typing import Any
 
 from textual import on
 from textual.app import ComposeResult
-from textual.widgets import Button, Input, Label, Select, Static
+from textual.binding import Binding
+from textual.widgets import Button, Input, Label, OptionList, Select, Static
 
-from des.money import MICRO
+from des.money import MICRO, Micro
 from scenarios.file.interventions import MECHANISM, PLAYER, in_force
 from scenarios.file.overrides import AddressError, read_value
 from scenarios.file.toml import value_text
@@ -28,20 +30,39 @@ HINTS = {
 """The thing that is entered, by the last word of the key."""
 
 
+SHOCKS = {"x 1/4": 0.25, "x 1/2": 0.5, "x 2": 2.0}
+"""The multiples of a budget that one key chooses."""
+
+
+class BudgetShocks(OptionList):
+    """The multiples of a service's budget, each with what it comes to."""
+
+    BINDINGS = [Binding(str(n), f"choose({n - 1})", f"Budget {words}") for n, words in enumerate(SHOCKS, 1)]
+
+    def __init__(self, budget: Micro) -> None:
+        self.values = [round(factor * budget) / MICRO for factor in SHOCKS.values()]
+        multiples = enumerate(zip(SHOCKS, self.values, strict=True), 1)
+        lines = (f"{n}  {words} = {value:.10g}" for n, (words, value) in multiples)
+        super().__init__(*lines, id="shocks", compact=True, markup=False)
+
+    def action_choose(self, place: int) -> None:
+        self.highlighted = place
+        self.action_select()
+
+
 class InterventionDialog(Dialog[tuple[str, int]]):
     """Asks for a key, its new value and the first round it applies to; the result is the new scenario and the round."""
 
-    AUTO_FOCUS = "#value"
+    AUTO_FOCUS = "#shocks"
 
     def __init__(self, session: Session, first: int, service: int) -> None:
-        """Propose a round, and the budget of the service at a place, if it is still in the market."""
+        """Propose a round, and multiples of the budget of the service at a place, if it is still in the market."""
         super().__init__()
         assert session.scenario is not None  # noqa: S101 - the dialog opens only for a run that has rounds
         self._scenario, self._history, self._first = session.scenario, session.history, first
-        names = [service.name for service in self._scenario.services]
-        left = self._left(first)
-        staying = [name for name in (names[service], *names) if name not in left]
-        self._proposed = self._offered = BUDGET.format(staying[0]) if staying else "clients.cores"
+        self._service = self._scenario.services[service].name
+        self._proposed = self._offered = BUDGET.format(self._service)
+        self._budget: Micro = in_force(self._scenario, self._proposed, first)
 
     def compose(self) -> ComposeResult:
         names = [service.name for service in self._scenario.services]
@@ -49,6 +70,10 @@ class InterventionDialog(Dialog[tuple[str, int]]):
         keys += [POLICY.format(name) for name in names]
         with Box():
             yield Static("[b]Intervention[/b]  a fork of the run with this change; the original is unchanged")
+            if self._service not in self._left(self._first):
+                now = f"{self._budget / MICRO:.10g}"
+                yield Label(f"{self._service}'s budget from round {self._first}, which is {now}")
+                yield BudgetShocks(self._budget)
             yield Label("key")
             yield Select([(key, key) for key in keys], value=self._proposed, allow_blank=False, id="key", compact=True)
             yield Label(self._value_label(self._proposed), id="value-label")
@@ -56,6 +81,16 @@ class InterventionDialog(Dialog[tuple[str, int]]):
             yield Label("from round")
             yield Input(str(self._first), type="integer", id="round", compact=True)
             yield from self.answers("Fork the run")
+
+    def on_mount(self) -> None:
+        super().on_mount()
+        if not self.query(BudgetShocks):  # the service has left
+            self.query_one("#round", Input).focus()
+            self.call_after_refresh(self._fork_with, self._proposed, self._budget / MICRO, self._first)
+
+    @on(OptionList.OptionSelected, "#shocks")
+    def _shock(self, chosen: OptionList.OptionSelected) -> None:
+        self._fork_with(self._proposed, self.query_one(BudgetShocks).values[chosen.option_index], self._first)
 
     @on(Select.Changed, "#key")
     def _show_now(self) -> None:
@@ -108,8 +143,10 @@ class InterventionDialog(Dialog[tuple[str, int]]):
             )
             return
         number = self.query_one("#round", Input).value
-        round_ = int(number) if number.isdigit() else 0
-        intervened, problems = forked(self._scenario, round_, {self._key: value}, self._left(round_))
+        self._fork_with(self._key, value, int(number) if number.isdigit() else 0)
+
+    def _fork_with(self, key: str, value: Any, round_: int) -> None:
+        intervened, problems = forked(self._scenario, round_, {key: value}, self._left(round_))
         if intervened is None:
             self.show_problem("\n".join(problems))
         else:

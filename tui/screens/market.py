@@ -59,7 +59,9 @@ class MarketScreen(PlaybackScreen):
                 "O", "jump('conflict', -1)", "Previous outbid: Previous round in which an offer is refused", show=False
             ),
             Binding("g", "go_to", "Go to round: Go to a round by its number", show=False),
-            Binding("i", "intervene", "Intervene: Change the market by an intervention, in a fork of the run"),
+            Binding(
+                "i", "intervene", "Intervene: Multiply a budget, or change something else, in a fork beside the run"
+            ),
             Binding("c", "compare", "Compare: Compare with other runs, or with another policy"),
             Binding("x", "export", "Export: Export a table as CSV, or a picture of the screen"),
             Binding("v", "next_metric", "Next curve: Show the next curve: accuracy, reward, spend, price", show=False),
@@ -284,7 +286,7 @@ class MarketScreen(PlaybackScreen):
         scenario, round_ = intervened
         fork = self._runs.fork(self.session, scenario, round_, paused=self.session.state is RunState.PAUSED)
         self._navigator.show_fork(fork, self.selected)
-        self.app.notify("This is a fork; the original run is unchanged. Press c to compare them.", timeout=6)
+        self.app.notify("The fork is shown beside the original, which is unchanged; esc leads to the fork.", timeout=6)
 
     def action_compare(self) -> None:
         def compare(others: list[Session] | None) -> None:

@@ -37,7 +37,7 @@ class Navigator(Protocol):
         """Watch one run."""
 
     def show_fork(self, session: "Session", selected: tuple[int, int | None]) -> None:
-        """Watch a fork in place of its original, with the service and the client that were chosen there."""
+        """Compare a fork with its original, below which it is watched, with the service and client chosen there."""
 
     def show_comparison(self, sessions: "Sequence[Session]") -> None:
         """Compare two or more runs."""

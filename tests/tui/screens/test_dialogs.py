@@ -11,10 +11,10 @@ from textual.widgets import Button, Input, OptionList, Select, SelectionList
 
 from scenarios.loader import parse
 from scenarios.logs.run_state import RunState
-from support.screens import Play, Runner, hold, play_headlessly, rendered, screen_of, start_of, until, watching
+from support.screens import Play, Runner, hold, painted, play_headlessly, rendered, screen_of, start_of, until, watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
-from tui.screens.intervention_dialog import InterventionDialog
+from tui.screens.intervention_dialog import BudgetShocks, InterventionDialog
 from tui.screens.market import MarketScreen
 from tui.screens.run_dialogs import PickRunsDialog
 from tui.screens.search import Palette
@@ -41,7 +41,7 @@ async def test_what_is_proposed_follows_the_choice_and_errors_go_with_a_change(
     session = play_small()
     [left, *_] = session.history.exits
     async with watching(app, session) as (pilot, screen):
-        for place, round_, wanted in ((1, left + 1, "beta"), (2, left + 1, "gamma"), (0, 1, "alpha"), (0, 11, "beta")):
+        for place, round_, wanted in ((1, left + 1, "beta"), (2, left + 1, "gamma"), (0, 1, "alpha"), (0, 11, "alpha")):
             screen.selected = (place, 0)
             screen.head.seek(session.history, round_)
             await pilot.press("i")
@@ -63,7 +63,7 @@ async def test_what_is_proposed_follows_the_choice_and_errors_go_with_a_change(
             await pilot.press("escape")
         # A number that is typed replaces the value that is shown.
         screen.selected = (0, 0)
-        await pilot.press("home", "down", "i", "5")
+        await pilot.press("home", "down", "i", "tab", "tab", "5")
         dialog = app.screen
         assert dialog.query_one("#value", Input).value == "5"
         assert dialog.query_one("#key", Select).value == "services.beta.budget"
@@ -162,10 +162,10 @@ async def test_policies_and_the_mechanism_can_be_changed(app: MarketApp, play_sm
     assert [[(change.round, change.key) for change in changed] for changed in made] == [[(4, key)] for key in changes]
 
 
-@pytest.mark.slow
-async def test_a_fork_shows_the_chosen_service_and_marks_its_original(
+async def test_three_keys_double_a_budget_and_show_the_fork_beside_its_original(
     app: MarketApp, small: Path, fake_runner: Runner
 ) -> None:
+    """Today's task in keys: at most 4 from the market screen."""
     play_headlessly(start_of(small, seed=3), fake_runner("formula"))
     [directory] = (small / "runs").glob("*/*/seed-0003")
     async with app.run_test(size=(120, 40)) as pilot:
@@ -173,19 +173,65 @@ async def test_a_fork_shows_the_chosen_service_and_marks_its_original(
         app.show_market(session)
         await until(pilot, lambda: session.state is RunState.COMPLETE)
         original = app.screen
-        await pilot.press("home", "down", "i", "5", "enter")
-        await until(pilot, lambda: isinstance(app.screen, MarketScreen) and app.screen is not original)
-        assert isinstance(app.screen, MarketScreen)
-        assert app.screen.selected == (1, 0)
-        await pilot.press("c")  # also before the fork's process has begun
-        await screen_of(pilot, PickRunsDialog)
-        assert app.screen.query_one(SelectionList).selected == ["open:0"]
-        await pilot.press("enter")
+        assert isinstance(original, MarketScreen)
+        original.show_round(5)
+        await pilot.press("down", "i", "3")
         compared = await screen_of(pilot, CompareScreen)
-        await until(pilot, lambda: all(session.over for session in compared.sessions), "the fork's end")
+        fork, beside = compared.sessions
+        assert beside is session
+        await until(pilot, lambda: fork.over, "the fork's end")
+        assert fork.scenario is not None
+        assert [(it.round, it.key, it.value) for it in fork.scenario.interventions] == [(6, "services.beta.budget", 24)]
+        assert fork.state is RunState.COMPLETE
+        assert [fork.history[n].text == session.history[n].text for n in (5, 6)] == [True, False]
         assert compared.service == 1  # the one whose budget is another
         await pilot.press("tab")
         assert compared.service == 2
+        # Below it is the fork, with what was chosen in its original, which c compares it with again.
+        await pilot.press("escape")
+        market = app.screen
+        assert isinstance(market, MarketScreen)
+        assert (market.session, market.selected[0]) == (fork, 1)
+        await pilot.press("c")
+        picking = await screen_of(pilot, PickRunsDialog)
+        assert picking.query_one(SelectionList).selected == ["open:0"]
+
+
+async def test_a_quarter_a_half_and_twice_a_budget_are_of_what_is_in_force(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    changed = '[[interventions]]\nround = 3\nkey = "services.beta.budget"\nvalue = 7\n'
+    session, chosen = play_small(f"{scenario_text}\n{changed}"), list[tuple[str, int] | None]()
+    async with app.run_test(size=(80, 24)) as pilot:
+        for keys in ("1", "2", "3", ["down", "enter"]):
+            app.push_screen(dialog := InterventionDialog(session, 4, 1), chosen.append)
+            await pilot.pause()
+            for words in ("beta's budget from round 4, which is 7", "x 1/4 = 1.75", "x 1/2 = 3.5", "x 2 = 14"):
+                assert words in painted(app)
+            assert dialog.query_one("#go", Button).region.bottom < 23
+            await pilot.press(*keys)
+    made = [parse(found[0]).interventions[-1] for found in chosen if found is not None]
+    assert [(it.round, it.key, it.value) for it in made] == [
+        (4, "services.beta.budget", value) for value in (1.75, 3.5, 14, 3.5)
+    ]
+
+
+async def test_of_a_service_that_has_left_it_is_said_and_no_other_is_proposed(app: MarketApp, play_small: Play) -> None:
+    session = play_small()
+    [left, *_] = session.history.exits
+    said = f"alpha has left the market before round {left + 1}; choose an earlier round"
+    async with watching(app, session) as (pilot, screen):
+        screen.show_round(left)
+        await pilot.press("i")
+        await pilot.pause()
+        dialog = app.screen
+        assert rendered(dialog, ".problem") == said
+        assert dialog.query_one("#key", Select).value == "services.alpha.budget"
+        assert not dialog.query(BudgetShocks)
+        assert dialog.query_one("#round", Input).has_focus
+        await pilot.press("enter")
+        assert app.screen is dialog
+        assert rendered(dialog, ".problem") == said
 
 
 @pytest.mark.slow

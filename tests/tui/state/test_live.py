@@ -130,7 +130,8 @@ async def test_an_intervention_forks_the_run_as_headless_runs_do(
         value.value = "[0, 3]"
         assert dialog.query_one("#round", Input).value == "4"
         dialog.query_one("#go", Button).press()
-        await until(pilot, lambda: app.screen is not dialog and app.screen is not screen, "the fork's screen")
+        await screen_of(pilot, CompareScreen)
+        await pilot.press("escape")
         fork_screen = app.screen
         fork = fork_screen.session
         await until(pilot, lambda: len(fork.history) == 3 and fork.state is RunState.PAUSED, "the shared rounds")
