@@ -69,7 +69,7 @@ class InterventionDialog(Dialog[tuple[str, int]]):
         keys = [BUDGET.format(name) for name in names] + ["clients.cores", "clients.offline", MECHANISM]
         keys += [POLICY.format(name) for name in names]
         with Box():
-            yield Static("[b]Intervention[/b]  a fork of the run with this change; the original is unchanged")
+            yield Static("[b]Intervention[/b]  a fork of the run with this change; the original stays")
             if self._service not in self._left(self._first):
                 now = f"{self._budget / MICRO:.10g}"
                 yield Label(f"{self._service}'s budget from round {self._first}, which is {now}")

@@ -189,7 +189,7 @@ async def training(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
 
 async def intervention(app: MarketApp, play: Play, pilot: Pilot[None]) -> str:
     await settle(pilot, await home(app, play, pilot))
-    app.push_screen(InterventionDialog(play(), 5, 0))
+    app.push_screen(InterventionDialog(play(), 5, 1))
     return "Fork the run"
 
 
