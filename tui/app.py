@@ -166,6 +166,9 @@ class MarketApp(SteadyApp):
                 if event.key == "g" != before:
                     return  # gg is one key
                 event, self._before = Key(meant, None), ""
+            elif self._searches(event):
+                self.action_search(event.character or "")
+                return
         elif isinstance(event, MouseDown):
             with suppress(NoWidget):
                 if is_going(self.get_widget_at(event.x, event.y)[0]):
@@ -337,12 +340,21 @@ class MarketApp(SteadyApp):
             return self.focused
         return self.focused if self.focused is not None and screens.is_listing(self.focused) else None
 
-    def action_search(self) -> None:
+    def _searches(self, key: Key) -> bool:
+        """Whether a key is a letter that begins a search: in a list of choices, where it has no other meaning."""
+        listed = self.focused if isinstance(self.focused, OptionList) else None
+        if listed is None or not (key.character or "").isalpha():
+            return False
+        return key.key not in self.screen.active_bindings and not listed.check_consume_key(key.key, key.character)
+
+    def action_search(self, begun: str = "") -> None:
+        """Search the list that has the focus, for what was typed in it if anything was."""
+
         def keep(words: Sequence[str] | None) -> None:
             self.sought = self.sought if words is None else words
 
         if (listing := self._list) is not None:
-            self.push_screen(screens.SearchLine(listing, self.sought), keep)
+            self.push_screen(screens.SearchLine(listing, self.sought, begun), keep)
 
     def action_next_hit(self, step: int) -> None:
         """Go to the next line that was searched for, or if there was no search to the next line."""

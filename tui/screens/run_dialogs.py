@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.containers import Horizontal
@@ -117,7 +118,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                 yield Label("backend")
                 yield Select(backends, value="", allow_blank=False, id="backend", compact=True)
                 if len(self._points) > 1:
-                    places = [(Content(point.label), i) for i, point in enumerate(self._points)]
+                    places = [(Text(point.label), i) for i, point in enumerate(self._points)]  # which typing searches
                     whole = (f"all {len(places)} points", WHOLE)
                     yield Label("sweep")
                     yield Select([whole, *places], value=WHOLE, allow_blank=False, id="point", compact=True)
@@ -126,7 +127,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                 yield _Seeds(str(seed), id="seed", compact=True)
                 for option in TICKED:
                     yield Tick(option.label, option.default, id=option.name, compact=True)
-            yield Label("policies for all services (space marks, / searches; several are compared)")
+            yield Label("policies for all services (space marks, typing searches; several are compared)")
             yield MarkList[str](
                 Selection("as configured: each service uses its own", AS_CONFIGURED, policy not in policies),
                 *(Selection(name, name, name == policy) for name in policies),

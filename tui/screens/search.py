@@ -41,15 +41,16 @@ class SearchLine(Closing[Sequence[str]]):
     SearchLine Input { width: 1fr; background: $boost; }
     """
 
-    def __init__(self, listing: Listing, sought: Sequence[str]) -> None:
-        """Search a list; ``sought`` are the words of the last search, which are searched for again by enter alone."""
+    def __init__(self, listing: Listing, sought: Sequence[str], begun: str = "") -> None:
+        """Search a list, for what is typed or has begun to be; enter alone searches for ``sought``, the last words."""
         super().__init__()
+        self._begun = begun
         self._listing, self._sought, self._began = listing, sought, place(listing)
 
     def compose(self) -> ComposeResult:
         with Horizontal():
             yield Static("/")
-            yield Input(placeholder=" ".join(self._sought), compact=True)
+            yield Input(self._begun, placeholder=" ".join(self._sought), compact=True, select_on_focus=False)
             yield Static(HINT, id="hint")
 
     @on(Input.Changed)

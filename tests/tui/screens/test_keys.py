@@ -6,6 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
+from textual.widgets import Input
 
 from scenarios.loader import parse
 from support.screens import Play, painted, screen_of, until, watching
@@ -212,6 +213,21 @@ async def test_they_search_tables_and_lists_and_are_letters_in_a_field(
         assert (policies.highlighted or 0) > found  # after mahdrl-paper
         await pilot.press("N", "k", "space")
         assert len(policies.selected) == 2
+
+
+async def test_typing_searches_a_list_of_choices(app: MarketApp, scenario_text: str) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(dialog := StartRunDialog(parse(scenario_text), scenario_text, "small.toml", app.out))
+        await pilot.pause()
+        policies = dialog.query_one(MarkList)
+        for word in ("ucb", "lcfa", "hqfa", "greedy"):  # of the last, g is vim's, and the rest is enough
+            await pilot.press(*word)
+            assert isinstance(app.screen, SearchLine)
+            await pilot.press("enter", "space")
+            assert word in policies.selected
+        await pilot.press("j", *"oort", "escape", "7")  # keys that have another meaning keep it
+        assert policies.highlighted == [option.value for option in policies.options].index("greedy") + 1
+        assert dialog.query_one("#seed", Input).value == "7"
 
 
 @pytest.mark.parametrize(("words", "found"), [("4", 1), ("client 14", 1), ("3.8", 2), ("bid", 2), ("40", 0)])
