@@ -1,6 +1,7 @@
 """``[sweep]`` and ``[[runs]]``: one scenario file for many scenarios, as a grid and as an explicit list."""
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from copy import deepcopy
 from dataclasses import dataclass
 from itertools import permutations, product
@@ -10,8 +11,18 @@ from typing import Any
 
 from scenarios.file.checks import Catalogue, examine
 from scenarios.file.key_mistakes import unknown_key
-from scenarios.file.keys import schema_at
-from scenarios.file.overrides import COUNT, AddressError, addresses, put
+from scenarios.file.keys import Key, schema_at
+from scenarios.file.keys import keys as keys_of
+from scenarios.file.overrides import (
+    COUNT,
+    EVERY_SERVICE,
+    GROUPS,
+    AddressError,
+    addresses,
+    group_names,
+    put,
+    service_names,
+)
 from scenarios.file.problems import NAMED, Mistake, Path, key_text, number, shown
 from scenarios.file.schema import Scenario
 from scenarios.file.toml import value_text
@@ -122,6 +133,20 @@ def _key_problems(scenario: Scenario, data: Mapping[str, Any]) -> Iterator[Mista
         yield from _keys(data, ("runs", i), run)
         for key in run.keys() & scenario.sweep.keys():
             yield Mistake(("runs", i, key), "is swept too", see=("sweep", key))
+
+
+def sweepable(data: Mapping[str, Any]) -> dict[str, tuple[Key, Path]]:
+    """Return the keys that a sweep of a scenario may have, valid or not: what each is, and where one such value is."""
+    count = Key(("count",), {"description": "Services, the first ones of the file."}, required=True)
+    found: dict[str, tuple[Key, Path]] = {COUNT: (count, (COUNT,))}
+    tables: dict[str, Path] = {"": (), EVERY_SERVICE: ("services", 0)}
+    tables |= {f"services.{name}.": ("services", place) for name, place in service_names(data).items()}
+    tables |= {f"{GROUPS}{name}.": ("clients", "groups", place) for name, place in group_names(data).items()}
+    for above, table in tables.items():
+        for key in keys_of(table):
+            with suppress(AddressError):  # it cannot be swept
+                found[f"{above}{key.label}"] = key, _swept((*table, *key.path))
+    return found
 
 
 def _keys(data: Mapping[str, Any], at: Path, keys: Iterable[str]) -> Iterator[Mistake]:

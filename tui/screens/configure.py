@@ -1,8 +1,10 @@
 """The configure screen: a scenario as a form that is made from the schema and checked while the user types."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from threading import Lock
 
@@ -11,7 +13,7 @@ from rich.text import Text
 from textual import on, work
 from textual.app import ComposeResult
 from textual.binding import Binding
-from textual.containers import Horizontal, Vertical, VerticalScroll
+from textual.containers import Horizontal, VerticalScroll
 from textual.content import Content
 from textual.css.query import NoMatches
 from textual.errors import NoWidget
@@ -27,15 +29,17 @@ from flmarket.core.errors import InputError
 from flmarket.core.files import replacing_text
 from scenarios.build import Shelf
 from scenarios.file.checks import installed
-from scenarios.file.keys import keys
+from scenarios.file.keys import Key, keys, schema_at
+from scenarios.file.problems import NAMED, key_text
 from scenarios.file.problems import Path as KeyPath
-from scenarios.file.problems import key_text
+from scenarios.file.sweeps import flatten, sweepable
+from scenarios.file.toml import Positions, value_text
 from scenarios.loader import Problem, ScenarioError, parse, points
 from scenarios.playable import remarks, validation
 from tui.screens.dialog import Box, Dialog, Jump, LeaveDialog
 from tui.screens.navigation import Navigator
 from tui.state.catalogue import read_scenario
-from tui.state.scenario_document import ScenarioDocument, Version
+from tui.state.scenario_document import ABSENT, ScenarioDocument, Version
 from tui.style.formats import end_of
 from tui.style.key_names import named
 from tui.style.redraw import hand_over
@@ -44,30 +48,33 @@ from tui.textual_internals import is_going
 from tui.widgets.form_field import FieldRow
 from tui.widgets.key_bar import KeyBar
 from tui.widgets.preview import numbered, scenario_preview
+from tui.widgets.sub_form import Fields, SubForm
 
 PAUSE = 0.15  # seconds between the last keystroke and the checks
 
 PANES = {
     "Market": "tab-market",
     "Clients": "tab-clients",
+    "Groups": "tab-groups",
     "Services": "tab-services",
     "Training": "tab-training",
     "Timeline": "tab-timeline",
-    "Sweep, interventions": "tab-changes",
+    "Sweep": "tab-sweep",
+    "Interventions": "tab-interventions",
 }
 
 MARKET = ("name", "description", "rounds", "dqi", "market")
-CLIENTS = ("clients", "data")
-CHANGES = ("sweep", "runs", "interventions")
+ELSEWHERE = {"data": "clients", "runs": "sweep", **dict.fromkeys(MARKET, "market")}  # sections on tabs of other names
 SERVICES = ("services",)
+ON_TAB = "on its tab a group, an intervention or a swept key"
+NEW = ("sweep", "")  # the row in which a key that is to be swept is chosen
 
 
-class Fields(VerticalScroll, can_focus=False):
-    """The fields of a tab, one below the other; the tab key goes from field to field."""
-
-
-class KeyButton(Button, can_focus=False):
-    """A button that has a key: the tab key skips it."""
+@cache
+def sub_forms() -> Mapping[str, Key]:
+    """Return the keys whose values are lists of tables with keys of their own, by the tab of each."""
+    lists = [key for key in keys() if "properties" in (schema_at((*key.path, 0)) or {})]
+    return {f"tab-{key.path[-1]}": key for key in lists}
 
 
 class SaveDialog(Dialog[Path]):
@@ -107,9 +114,9 @@ class ConfigureScreen(Screen[None]):
             Binding("f5,ctrl+r", "run", "Run: Run the scenario as it is here, saved or not", key_display="F5"),
             Binding("ctrl+o", "jump", "Jump: Go to the field or tab whose letter is pressed; page down shows more"),
             Binding("f6", "undo", "Undo: Undo the last change since the form was opened or saved", key_display="F6"),
-            Binding("f2", "add_service", "Add service: Add a service", key_display="F2"),
-            Binding("f3", "duplicate_service", "Duplicate: Add a copy of the service", key_display="F3"),
-            Binding("f4", "remove_service", "Remove: Remove the service", key_display="F4"),
+            Binding("f2", "add", f"Add: Add a service, or {ON_TAB}", key_display="F2"),
+            Binding("f3", "duplicate", "Duplicate: Add a copy of the service, group or intervention", key_display="F3"),
+            Binding("f4", "remove", f"Remove: Remove the service, or {ON_TAB}", key_display="F4"),
             Binding("escape", "back", "Back: Go back"),
         ],
     )
@@ -133,10 +140,10 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self.remarks: Sequence[str] | None = None  # on a valid scenario; None while it is checked
         self._shelf, self._turn = Shelf(partial(load, download=False)), Lock()
         self.meanings: Meanings = {}
-        self.service = 0
+        self._lines: Mapping[KeyPath, int] = {}  # of the text that was checked, if it has problems
         self._timer: Timer | None = None
         self._now = self.document.version
-        # versions before changes; of each change the tab, the service, and the key if it was typed or chosen
+        # versions before changes; of each change the tab, the entry, and the key if it was typed or chosen
         self._past: list[tuple[Version, str, int, KeyPath]] = []
 
     def compose(self) -> ComposeResult:
@@ -155,22 +162,35 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     def _rows_of(self, pane: str) -> ComposeResult:
         head = pane.removeprefix("tab-")
         match head:
-            case "market" | "changes":
-                yield from self._rows((), MARKET if head == "market" else CHANGES)
+            case "market":
+                yield from self._rows((), MARKET)
             case "clients":
                 yield from self._rows((head,))
                 yield from self._rows((), ("data",))
-            case "services":
-                if self.document.entries(SERVICES):
-                    yield from self._rows((head, self.service))
+            case "sweep":
+                yield from self._sweep_rows()
+                yield from self._rows((), ("runs",))
             case _:
                 yield from self._rows((head,))
 
-    def _rows(self, table: KeyPath, only: tuple[str, ...] = ()) -> ComposeResult:
-        names = installed().names
+    def _sweep_rows(self) -> Iterator[FieldRow]:
+        """Yield a row for each swept key, and one in which another key is chosen."""
+        table, known = self.document.get(("sweep",)), sweepable(self.document.data)
+        for (_, label), path in flatten(table if isinstance(table, dict) else {})[1].items():
+            words = f"The values of {label}, each for a run of its own."
+            if str(label) in known:
+                key, _ = known[str(label)]
+                words = f"{words} {key.description}{f' ({key.range})' if key.range else ''}"
+            key = Key((str(label),), {"description": words, "type": "array", "items": {}}, required=True)
+            yield FieldRow(key, path, (), self.document.get(path))
+        (sweep,) = (key for key in keys() if key.label == "sweep")
+        yield FieldRow(replace(sweep, path=("add a key",), required=True), NEW, tuple(known), ABSENT)
+
+    def _rows(self, table: KeyPath, only: tuple[str, ...] = ()) -> Iterator[FieldRow]:
+        names, lists = installed().names, {key.path for key in sub_forms().values()}
         for key in keys(table):
-            if not only or key.path[0] in only:
-                path = (*table, *key.path)
+            path = (*table, *key.path)
+            if (not only or key.path[0] in only) and path not in lists:
                 choices = key.choices if key.names is None else tuple(names[key.names])
                 yield FieldRow(key, path, choices, self.document.get(path))
 
@@ -186,97 +206,87 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         """Make what is in a tab when it is first shown; that of all tabs would take most of a second."""
         if pane.children:
             return
-        if pane.id == PANES["Services"]:
-            buttons = [
-                KeyButton(label, id=name, compact=True)
-                for name, label in (("add", "Add F2"), ("duplicate", "Duplicate F3"), ("remove", "Remove F4"))
-            ]
-            side = Vertical(OptionList(id="service-list"), *buttons, id="service-side")
-            await pane.mount(Horizontal(side, Fields(*self._rows_of(PANES["Services"]), id="service-form")))
-            self._list_services()
-        else:
-            await pane.mount(Fields(*self._rows_of(str(pane.id))))
+        key = sub_forms().get(str(pane.id))
+        await pane.mount(
+            SubForm(key, self.document, self._rows, self._is_wrong) if key else Fields(*self._rows_of(str(pane.id)))
+        )
         self._mark()
 
-    # Services
+    # Entries of lists of tables, and swept keys
 
-    def _choose(self, service: int) -> None:
-        """Choose the service at a place, or the last one."""
-        self.service = max(0, min(len(self.document.entries(SERVICES)) - 1, service))
+    async def _sub_form(self) -> SubForm:
+        """Return the list on the tab that is shown, else that of the services, whose tab is shown from now on."""
+        form = self.query_one("#form", TabbedContent)
+        if form.active not in sub_forms():
+            form.active = PANES["Services"]
+        pane = form.get_pane(form.active)
+        await self._fill(pane)
+        return pane.query_one(SubForm)
 
-    async def _show_services(self) -> None:
-        self._choose(self.service)
-        pane = self.query_one("#form", TabbedContent).get_pane(PANES["Services"])
-        if not pane.children:
-            await self._fill(pane)
+    @property
+    def _sweeping(self) -> bool:
+        return self.query_one("#form", TabbedContent).active == PANES["Sweep"]
+
+    async def action_add(self) -> None:
+        if self._sweeping:
+            await next(row for row in self.query(FieldRow) if row.path == NEW).open()
             return
-        self._list_services()
-        form = self.query_one("#service-form", Fields)
-        await form.remove_children()
-        await form.mount_all(self._rows_of(PANES["Services"]))
-        self._mark()
+        entries = await self._sub_form()
+        last = len(self.document.entries(SERVICES)) - 1 if entries.path == SERVICES else -1
+        await self._added(entries, last if last >= 0 else None)
 
-    def _list_services(self) -> None:
-        """List the services, if their tab has been shown."""
-        for listed in self.query("#service-list").results(OptionList):
-            self._list_in(listed)
-
-    def _list_in(self, listed: OptionList) -> None:
-        names = []
-        for place in range(len(self.document.entries(SERVICES))):
-            prefix = key_text(("services", place), self.document.data)
-            wrong = any(problem.key == prefix or problem.key.startswith(f"{prefix}.") for problem in self.problems)
-            new = self.document.origins(SERVICES)[place] is None
-            name = f"{'✘' if wrong else ' '} {self.document.entry_name(SERVICES, place)}{' (new)' if new else ''}"
-            names.append(name.replace("[", r"\["))
-        if names != [str(option.prompt) for option in listed.options]:
-            with self.prevent(OptionList.OptionHighlighted):
-                listed.clear_options()
-                listed.add_options(map(Content, names))
-                listed.highlighted = self.service if names else None
-
-    @on(OptionList.OptionHighlighted, "#service-list")
-    async def _choose_service(self, event: OptionList.OptionHighlighted) -> None:
-        if event.option_index != self.service:
-            self.service = event.option_index
-            await self._show_services()
-
-    @on(Button.Pressed, "#add")
-    async def action_add_service(self) -> None:
-        last = len(self.document.entries(SERVICES)) - 1
-        await self._added(self.document.add_entry(SERVICES, last if last >= 0 else None))
-
-    @on(Button.Pressed, "#duplicate")
-    async def action_duplicate_service(self) -> None:
-        if self.document.entries(SERVICES):
-            await self._added(self.document.add_entry(SERVICES, self.service))
+    async def action_duplicate(self) -> None:
+        entries = await self._sub_form()
+        if self.document.entries(entries.path):
+            await self._added(entries, entries.place)
         else:
-            self.notify("There is no service to duplicate; press F2 to add one.", severity="warning")
+            self.notify(f"There is no {entries.kind} to duplicate; press F2 to add one.", severity="warning")
 
-    async def _added(self, place: int) -> None:
-        self.query_one("#form", TabbedContent).active = "tab-services"
-        self.service = place
-        await self._show_services()
-        self.query("#service-form Input").first().focus()  # its name
+    async def _added(self, entries: SubForm, like: int | None) -> None:
+        await entries.show(self.document.add_entry(entries.path, like))
+        entries.query(Input).first().focus()  # its name
         self._check()
 
-    @on(Button.Pressed, "#remove")
-    async def action_remove_service(self) -> None:
-        self.query_one("#form", TabbedContent).active = "tab-services"
-        if len(self.document.entries(SERVICES)) > 1:
-            self.document.remove_entry(SERVICES, self.service)
-            await self._show_services()
-            self.query_one("#service-list").focus()
+    async def action_remove(self) -> None:
+        if self._sweeping:
+            for row in self.query("FieldRow:focus-within").results(FieldRow):
+                if row.path[0] == "sweep":
+                    self.document.put(row.path, "")
+                    await self._show_sweep()
+            return
+        entries = await self._sub_form()
+        least = entries.key.schema.get("minItems", 0)
+        if len(self.document.entries(entries.path)) > least:
+            self.document.remove_entry(entries.path, entries.place)
+            await entries.show(entries.place)
+            entries.query_one(OptionList).focus()
             self._check()
         else:
-            self.notify("A market needs at least one service.", severity="warning")
+            why = f"A market needs at least {least} of them." if least else "There is none."
+            self.notify(f"{why} Nothing is removed.", severity="warning")
+
+    async def _show_sweep(self, focused: KeyPath = NEW) -> None:
+        """Make the rows of the tab anew."""
+        fields = self.query_one("#tab-sweep Fields", Fields)
+        await fields.remove_children()
+        await fields.mount_all(self._rows_of(PANES["Sweep"]))
+        for row in fields.query(FieldRow):
+            if row.path == focused:
+                row.query(".editor").first().focus()
+        self._check()
 
     # Checks
 
     @on(FieldRow.Edited)
-    def _edited(self, event: FieldRow.Edited) -> None:
+    async def _edited(self, event: FieldRow.Edited) -> None:
         row = event.row
         if is_going(row):
+            return
+        if row.path == NEW:
+            _, place = sweepable(self.document.data)[event.text]
+            now = self.document.get(place)
+            self.document.put(("sweep", event.text), "[]" if now is ABSENT else value_text([now]))
+            await self._show_sweep(("sweep", event.text))
             return
         self.document.put(row.path, event.text, is_text=row.key.is_text)
         self._remember(row.path)
@@ -294,7 +304,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         """Keep what was before a change, of a key if one is given; what is typed into one field is one change."""
         if self.document.version is not self._now:
             if not path or not self._past or self._past[-1][-1] != path:
-                self._past.append((self._now, self.query_one("#form", TabbedContent).active, self.service, path))
+                form = self.query_one("#form", TabbedContent)
+                place = next((entries.place for entries in form.get_pane(form.active).query(SubForm)), 0)
+                self._past.append((self._now, form.active, place, path))
             self._now = self.document.version
 
     async def action_undo(self) -> None:
@@ -302,14 +314,15 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         if not self._past:
             self.notify("There is nothing to undo.")
             return
-        self._now, tab, service, path = self._past.pop()
+        self._now, tab, place, path = self._past.pop()
         self.document.version = self._now
-        self._choose(service)
         form = self.query_one("#form", TabbedContent)
         for pane in form.query(TabPane):
             await pane.remove_children()
         form.active = tab
         await self._fill(form.get_pane(tab))
+        for entries in form.get_pane(tab).query(SubForm):
+            await entries.show(place)
         changed: Widget = next((row for row in self.query(FieldRow) if row.path == path), form.get_pane(tab))
         changed.query("OptionList, .editor").first().focus()
         self._check()
@@ -337,7 +350,8 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
                     said = [*remarks([point.scenario for point in points(scenario)], self._shelf)]
                 except ScenarioError as error:
                     problems = error.problems
-        hand_over(self.app, self._checked, problems, said)
+        lines = Positions(text).lines if problems else {}
+        hand_over(self.app, self._checked, problems, said, lines)
 
     def _understood(self, preview: RenderableType | None, meant: Meanings, text: Text | None) -> None:
         self.meanings = meant
@@ -348,19 +362,36 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
                 self.query_one("#form-text", Static).update(text)
             self._mark()
 
-    def _checked(self, problems: tuple[Problem, ...], said: Sequence[str]) -> None:
-        self.problems, self.remarks = problems, said
+    def _checked(self, problems: tuple[Problem, ...], said: Sequence[str], lines: Mapping[KeyPath, int]) -> None:
+        self.problems, self.remarks, self._lines = problems, said, lines
         with suppress(NoMatches):
-            self._list_services()
+            self._list_entries()
             self._mark()
 
+    def _list_entries(self) -> None:
+        for entries in self.query(SubForm):
+            entries.list_entries()
+
+    def _is_wrong(self, entry: KeyPath) -> bool:
+        key = key_text(entry, self.document.data)
+        return any(_within(problem.key, key) and self._is_in_entry(problem, entry) for problem in self.problems)
+
+    def _is_in_entry(self, problem: Problem, path: KeyPath) -> bool:
+        """Whether a problem is in the entry that a path leads into; where entries have no names, its line says so."""
+        for depth, part in enumerate(path):
+            if isinstance(part, int) and path[:depth] not in NAMED:
+                entry = path[: depth + 1]
+                return any(line == problem.line for place, line in self._lines.items() if place[: depth + 1] == entry)
+        return True
+
+    @on(SubForm.Shown)
     def _mark(self) -> None:
         data = self.document.data
         for row in self.query(FieldRow):
             if is_going(row):  # its service may have gone
                 continue
             key = key_text(row.path, data)
-            own = [p for p in self.problems if p.key and _concerns(p.key, key)]
+            own = [p for p in self.problems if p.key and _concerns(p.key, key) and self._is_in_entry(p, row.path)]
             messages = tuple(dict.fromkeys(problem.message for problem in own))
             meaning = self.meanings.get(row.path, "")
             row.mark(self.document.was(row.path), self.document.get(row.path), messages, meaning)
@@ -390,11 +421,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
     def _mark_tabs(self) -> None:
         form = self.query_one("#form", TabbedContent)
+        counts = Counter(_tab(problem.key) for problem in self.problems)
         for name, pane in PANES.items():
-            head = pane.removeprefix("tab-")
-            shown = {"market": MARKET, "clients": CLIENTS, "changes": CHANGES}.get(head, (head,))
-            count = sum(problem.key.partition(".")[0] in shown for problem in self.problems)
-            tab, label = form.get_tab(pane), f"{name} ✘{count}" if count else name
+            tab, label = form.get_tab(pane), f"{name} ✘{counts[pane]}" if counts[pane] else name
             if str(tab.label) != label:  # else it would be laid out again
                 tab.label = label
 
@@ -462,7 +491,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self.own, self.file, self._stored = path, str(path), self.document.text
         self.document.saved()
         self._past, self._now = [], self.document.version
-        self._list_services()
+        self._list_entries()
         self._check()
         self.notify(f"Saved as {path}.")
         return True
@@ -492,4 +521,17 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
 
 def _concerns(problem: str, key: str) -> bool:
     """Whether a problem is one of a key, of something in it, or of the table around it."""
-    return problem == key or problem.startswith(f"{key}.") or key.startswith(f"{problem}.")
+    return _within(problem, key) or _within(key, problem)
+
+
+def _within(key: str, table: str) -> bool:
+    return key == table or key.startswith(f"{table}.")
+
+
+def _tab(problem: str) -> str:
+    """Return the tab that shows the key of a problem."""
+    for pane, key in sub_forms().items():
+        if _within(problem, key.label):
+            return pane
+    section = problem.partition(".")[0]
+    return f"tab-{ELSEWHERE.get(section, section)}"

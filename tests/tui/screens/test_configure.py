@@ -20,11 +20,12 @@ from scenarios.loader import ScenarioError, load, parse
 from support.screens import notes, painted, rendered, screen_of, text_of, until
 from support.shell import flmarket
 from tui.app import MarketApp
-from tui.screens.configure import PANES, SERVICES, ConfigureScreen, SaveDialog
+from tui.screens.configure import NEW, PANES, SERVICES, ConfigureScreen, SaveDialog
 from tui.screens.dialog import Jump, LeaveDialog
 from tui.state.catalogue import own_files, read_scenario
 from tui.state.scenario_document import ScenarioDocument
 from tui.widgets.form_field import ChoiceField, FieldRow
+from tui.widgets.sub_form import SubForm
 
 
 async def form(app: MarketApp, pilot: Pilot[None], small: Path, *, own: bool = True) -> ConfigureScreen:
@@ -50,7 +51,7 @@ async def filled_form(app: MarketApp, pilot: Pilot[None], small: Path) -> Config
     tabs = screen.query_one("#form", TabbedContent)
     for pane in reversed(PANES.values()):
         tabs.active = pane
-        await until(pilot, lambda pane=pane: screen.query(f"#{pane} FieldRow") or pane == "tab-services")
+        await until(pilot, lambda pane=pane: screen.query(f"#{pane} FieldRow, #{pane} OptionList"))
     return screen
 
 
@@ -115,7 +116,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         screen = await form(app, pilot, small)
         await pilot.press("f3")
         await until(pilot, lambda: len(screen.document.entries(SERVICES)) == 4)
-        assert screen.service == 3
+        await until(pilot, lambda: screen.query_one(SubForm).place == 3)
         assert screen.document.entry_name(SERVICES, 3) == "alpha-2"
         await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("services", 3, "policy")])
         await until(pilot, lambda: row(screen, "services", 3, "name").query_one(Input).has_focus, "the new one's name")
@@ -128,7 +129,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         scenario = parse(screen.document.text)
         assert [(s.name, s.policy) for s in scenario.services][3] == ("delta", "greedy")
         screen.query_one("#service-list", OptionList).highlighted = 0
-        await until(pilot, lambda: screen.service == 0)
+        await until(pilot, lambda: screen.query_one(SubForm).place == 0)
         await pilot.press("f4")
         await until(pilot, lambda: len(screen.document.entries(SERVICES)) == 3)
         await until(pilot, lambda: screen.query_one("#service-list").has_focus, "where the next one is chosen")
@@ -148,9 +149,9 @@ async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: Mark
         edited = FieldRow.Edited(row(screen, "services", 3, "name"), "delta")
         screen.document.remove_entry(SERVICES, 3)
         screen.query_one("#service-form").remove_children()
-        screen._edited(edited)
+        await screen._edited(edited)
         screen._understood(None, {}, None)
-        screen._checked(screen.problems, [])
+        screen._checked(screen.problems, [], {})
         assert len(screen.document.entries(SERVICES)) == 3
 
 
@@ -242,7 +243,7 @@ async def test_what_was_removed_added_and_typed_is_undone_change_by_change(app: 
         screen.query_one("#form", TabbedContent).active = "tab-services"
         await until(pilot, lambda: screen.query("#service-form FieldRow"))
         screen.query_one("#service-list", OptionList).highlighted = 1
-        await until(pilot, lambda: screen.service == 1)
+        await until(pilot, lambda: screen.query_one(SubForm).place == 1)
         await pilot.press("f4")
         await until(pilot, lambda: len(screen.document.entries(("services",))) == 2)
         texts.append(screen.document.text)
@@ -253,7 +254,7 @@ async def test_what_was_removed_added_and_typed_is_undone_change_by_change(app: 
         assert screen.document.text == texts[2]
         await pilot.press("f6")
         assert screen.document.text == texts[1]
-        assert (screen.service, app.focused) == (1, screen.query_one("#service-list"))
+        assert (screen.query_one(SubForm).place, app.focused) == (1, screen.query_one("#service-list"))
         assert row(screen, "services", 1, "name").query_one(Input).value == "beta"
         await pilot.press("f6")
         assert (screen.document.text, screen.document.changed) == (texts[0], False)
@@ -306,8 +307,6 @@ async def test_a_removed_value_takes_its_default(app: MarketApp, small: Path) ->
         row(screen, "training", "momentum").query_one(Input).value = ""
         await until(pilot, lambda: parse(screen.document.text).timeline.deadline is None)
         assert parse(screen.document.text) == parse((small / "small.toml").read_text())
-        row(screen, "interventions").query_one(Input).value = '[{ round = 3, key = "clients.cores", value = 2 }]'
-        await until(pilot, lambda: len(parse(screen.document.text).interventions) == 1)
 
 
 @pytest.mark.slow
@@ -408,7 +407,8 @@ async def test_the_form_has_every_key_and_counts_every_problem_on_a_tab(app: Mar
         screen = await filled_form(app, pilot, small)
         await until(pilot, lambda: screen.problems)
         paths = {found.path for found in screen.query(FieldRow)}
-        assert paths == {key.path for key in keys() if key.label != "services"} | {
+        lists = {"services", "clients.groups", "interventions"}
+        assert paths == {key.path for key in keys() if key.label not in {*lists, "sweep"}} | {NEW} | {
             ("services", 0, *key.path) for key in keys(("services", 0))
         }
         assert "at least 1" in row(screen, "training", "eval_samples").note
@@ -608,18 +608,90 @@ async def test_the_tab_key_goes_from_field_to_field_and_choices_are_listed_on_de
         await until(pilot, lambda: bids.query(Select) and bids.query_one(Select).expanded)
 
 
+async def on_tab(pilot: Pilot[None], screen: ConfigureScreen, tab: str) -> None:
+    screen.query_one("#form", TabbedContent).active = PANES[tab]
+    await until(pilot, lambda: screen.query(f"#{PANES[tab]} Fields"))
+
+
 @pytest.mark.slow
-async def test_groups_of_clients_are_edited_as_a_list_of_tables(app: MarketApp, small: Path) -> None:
-    path = small / "small.toml"
-    groups = '[[clients.groups]]\nname = "servers"  # two\ncount = 2\n\n'
-    path.write_text(path.read_text().replace("# The first.", f"{groups}# The first."))
+async def test_groups_are_added_edited_and_removed_in_fields_of_their_own(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
-        screen = await filled_form(app, pilot, small)
-        editor = row(screen, "clients", "groups").query_one(Input)
-        assert editor.value == '[{name = "servers", count = 2}]'
-        editor.value = editor.value.replace("2", "20")
-        await until(pilot, lambda: screen.problems)
-        assert "clients.groups.servers.count: makes 20 clients" in str(screen.problems[0])
-        editor.value = editor.value.replace("20", "3")
+        screen = await form(app, pilot, small)
+        await on_tab(pilot, screen, "Groups")
+        assert "There is none; F2 adds one." in painted(app)
+        await pilot.press("f2")
+        await until(pilot, lambda: screen.problems, "a group needs a count")
+        rows = {found.path: found for found in screen.query("#group-form FieldRow").results(FieldRow)}
+        assert [*rows] == [("clients", "groups", 0, *key.path) for key in keys(("clients", "groups", 0))]
+        count = rows["clients", "groups", 0, "count"]
+        await until(pilot, lambda: "✘" in count.note)
+        assert "✘" in str(screen.query_one("#group-list", OptionList).options[0].prompt)
+        assert "✘1" in str(screen.query_one(TabbedContent).get_tab(PANES["Groups"]).label)
+        assert "✘" not in str(screen.query_one(TabbedContent).get_tab(PANES["Clients"]).label)
+        await pilot.press(*"phones", "tab", *"20")
+        await until(pilot, lambda: "makes 20 clients" in count.note)
+        count.query_one(Input).value = "2"
+        rows["clients", "groups", 0, "cost", "per_sample"].query_one(Input).value = "0.04"
         await until(pilot, lambda: not screen.problems)
-        assert parse(screen.document.text).clients.group_names()[2] == "servers"
+        group = '[[clients.groups]]\nname = "phones"\ncount = 2\ncost = { per_sample = 0.04 }\n\n# The first.'
+        assert group in screen.document.text
+        await pilot.press("f3")
+        await until(pilot, lambda: screen.query_one("#group-list", OptionList).option_count == 2)
+        await pilot.press("f4", "f4", "f4")
+        await until(pilot, lambda: "There is none. Nothing is removed." in notes(app))
+        assert screen.document.text == (small / "small.toml").read_text()
+        await pilot.press("f6")
+        await until(pilot, lambda: screen.query_one("#group-list", OptionList).option_count == 1)
+        assert group in screen.document.text
+
+
+@pytest.mark.slow
+async def test_interventions_have_their_problems_beside_their_own_fields(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await form(app, pilot, small)
+        await on_tab(pilot, screen, "Interventions")
+        for typed in (("3", "clients.cores", "2"), ("4", "clients.cors", "1")):
+            await pilot.press("f2", *typed[0], "tab", *typed[1], "tab", *typed[2])
+        await until(pilot, lambda: screen.problems)
+        listed = screen.query_one("#intervention-list", OptionList)
+        await until(pilot, lambda: "✘" in str(listed.options[1].prompt))
+        await until(pilot, lambda: "did you mean 'clients.cores'" in row(screen, "interventions", 1, "key").note)
+        await until(pilot, lambda: str(listed.options[0].prompt) == "  #1 3 clients.cores 2 (new)")
+        listed.highlighted = 0
+        await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("interventions", 0, "key")])
+        assert "✘" not in row(screen, "interventions", 0, "key").note
+        listed.highlighted = 1
+        await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("interventions", 1, "key")])
+        row(screen, "interventions", 1, "key").query_one(Input).value = "clients.cores"
+        await until(pilot, lambda: not screen.problems)
+        assert [(it.round, it.key, it.value) for it in parse(screen.document.text).interventions] == [
+            (3, "clients.cores", 2),
+            (4, "clients.cores", 1),
+        ]
+        assert screen.document.text.count("[[interventions]]") == 2
+
+
+@pytest.mark.slow
+async def test_keys_are_swept_that_are_chosen_from_a_list(app: MarketApp, small: Path) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await form(app, pilot, small)
+        await on_tab(pilot, screen, "Sweep")
+        await pilot.press("f2")
+        await until(pilot, lambda: row(screen, *NEW).query(Select), "the list")
+        row(screen, *NEW).query_one(Select).value = "services.beta.budget"
+        await until(pilot, lambda: [r for r in screen.query(FieldRow) if r.path == ("sweep", "services.beta.budget")])
+        editor = row(screen, "sweep", "services.beta.budget").query_one(Input)
+        await until(pilot, lambda: editor.has_focus)
+        assert editor.value == f"[{screen.document.get(('services', 1, 'budget'))}]"
+        assert "The most that it can offer in one round" in row(screen, "sweep", "services.beta.budget").note
+        editor.value = "[10, -1]"
+        await until(pilot, lambda: "✘" in row(screen, "sweep", "services.beta.budget").note)
+        editor.value = "[10, 20]"
+        await until(pilot, lambda: not screen.problems)
+        assert screen.document.text.endswith('\n\n[sweep]\n"services.beta.budget" = [10, 20]\n')
+        row(screen, "sweep", "services.beta.budget").query_one(Input).focus()
+        await pilot.press("f4")
+        await until(pilot, lambda: ("sweep", "services.beta.budget") not in {r.path for r in screen.query(FieldRow)})
+        assert not screen.document.changed
+        await pilot.press("f6")
+        await until(pilot, lambda: ("sweep", "services.beta.budget") in {r.path for r in screen.query(FieldRow)})
