@@ -11,7 +11,7 @@ from textual.widget import Widget
 from tui.panels.panel import Panel
 from tui.state.history import METRICS
 from tui.state.moment import Moment
-from tui.style.colors import series_color, sign, tint
+from tui.style.colors import FEW_IN_COLOR, in_color, series_color, sign, tint
 from tui.style.sentences import CURVES, accuracy_words
 from tui.widgets.line_view import copy
 from tui.widgets.zoom import ZOOM, Zooming, ZoomPlot, room
@@ -46,7 +46,8 @@ class CurvesPanel(Panel, Zooming):
 Each curve ends in its service's sign in panel 1, and in its name where there is room. The upright line is the round
 shown. Accuracy is the one by which services leave, as in panel 1. The dotted lines are the targets; with more than four
 services, only the chosen one's is drawn. The axis shows the range of what is drawn, and need not begin at 0. The price
-has gaps where a service hired no client."""
+has gaps where a service hired no client. Of more than ten services the chosen one and the five of the highest accuracy
+have colours and names, and the rest are grey."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -96,14 +97,21 @@ has gaps where a service hired no client."""
         first, end = plot.show(whole if view.scenario is None else min(view.scenario.rounds, whole), at=last)
         if last:
             plot.playhead(last, tint(self.app, "accent"))
+        history = view.session.history
+        shown = in_color(history.column("accuracy", last)[-1].tolist() if last else [], view.service)
+        few = FEW_IN_COLOR if len(shown) < len(rows) and last else ""
+        if few != self.border_subtitle:
+            self.border_subtitle = few
+        grey = str(tint(self.app, "foreground", dim=True))
         for m in range(len(rows)):
             color = series_color(m)
             if self.metric == "accuracy" and (len(rows) <= MOST_TARGETS or m == view.service):
                 target = 100 * rows[m].target_accuracy
                 plot.level(target, f"{sign(m)} {target:.4g}", color)
             # A point to a cell is as fine as the eye tells; more would be computed and not seen.
-            xs, ys = view.session.history.series(m, self.metric, min(last, end), max(20, plot.size.width), first)
-            plot.curve(xs, [self._scale * y for y in ys], color, sign(m), rows[m].service, chosen=m == view.service)
+            xs, ys = history.series(m, self.metric, min(last, end), max(20, plot.size.width), first)
+            look = (color, sign(m), rows[m].service) if m in shown else (grey,)
+            plot.curve(xs, [self._scale * y for y in ys], *look, chosen=m == view.service)
 
 
 def _last(view: Moment) -> int:

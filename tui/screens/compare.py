@@ -34,7 +34,7 @@ from tui.state.compared_runs import (
 )
 from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
-from tui.style.colors import series_color, sign, signed, tint
+from tui.style.colors import SERIES, series_color, sign, signed, tint
 from tui.style.formats import plain, shortened, told_apart
 from tui.style.key_names import named
 from tui.style.redraw import Redraw
@@ -80,7 +80,8 @@ round), so live runs can be compared too. A run in which all services have left 
 Runs that differ in their seed alone are shown as one, with means over the seeds; [b]s[/b] shows each run. From three
 seeds on, and when the runs are over, 95 % intervals follow in brackets; upright lines near the end of the curves are
 the last ones. The axes fit the means of the later half of the rounds shown; a target that is far from these stands in
-the title. Where forks part from their original, an upright line says in which round, and what changed.
+the title. Of more than ten curves the chosen row's, the baseline's and the five of the highest accuracy have colours.
+Where forks part from their original, an upright line says in which round, and what changed.
 Differences are paired by seed, over the seeds that both have; > and < mark one of which only a bound is known. Those
 that are clear (their interval is without 0) are green where they are for the better, and red where for the worse."""
     CSS_PATH = "compare.tcss"
@@ -171,8 +172,10 @@ that are clear (their interval is without 0) are green where they are for the be
         if not self.services:
             return
         service = self.services[self.service]
-        self.query_one(CompareCurves).show(self.sessions, rounds, service, self.metric, shown, baseline)
-        self.query_one(CompareTable).show(rows, [group.name for group in shown])
+        table = self.query_one(CompareTable)
+        table.show(rows, [group.name for group in shown])
+        curves = self.query_one(CompareCurves)
+        curves.show(self.sessions, rounds, service, self.metric, shown, baseline, table.place)
 
     def _finding(
         self, rows: Sequence[ServiceRow], rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int
@@ -283,6 +286,11 @@ that are clear (their interval is without 0) are green where they are for the be
     @on(ZoomPlot.Zoomed)
     def _zoomed(self) -> None:
         self.draw()
+
+    @on(CompareTable.Moved)
+    def _moved(self) -> None:
+        if len(self.shown) > len(SERIES):  # the chosen curve has its colour, others do not
+            self._redraw.request()
 
     def action_next_metric(self) -> None:
         self.metric = COMPARED[(COMPARED.index(self.metric) + 1) % len(COMPARED)]

@@ -3,7 +3,7 @@
 Whatever a colour shows, a sign or a word shows too.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from rich.segment import Segment
@@ -23,6 +23,9 @@ ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
 """The same in themes that leave the colours to the terminal."""
 
 
+BEST = 5
+FEW_IN_COLOR = "in colour: the chosen and the five most accurate"
+
 FAINT = 1 / 3  # how far dim text moves towards the background, as long as it stays legible
 
 
@@ -33,6 +36,18 @@ def series_color(place: int, app: App[object] | None = None) -> str:
         return SERIES[place % len(SERIES)]
     behind = _behind(app)
     return legible(SERIES[place % len(SERIES)], *behind) if behind else ANSI_SERIES[place % len(ANSI_SERIES)]
+
+
+def in_color(values: Sequence[float], *chosen: int) -> set[int]:
+    """Return the places of the curves that have colours: all, or of more than there are colours, these and the best.
+
+    The ``values`` are the curves' last accuracies; NaN is one that is not known.
+    """
+    places = range(len(values))
+    if len(values) <= len(SERIES):
+        return {*places}
+    known = [place for place in places if values[place] == values[place]]
+    return {*chosen, *sorted(known, key=lambda place: -values[place])[:BEST]}
 
 
 def sign(place: int) -> str:

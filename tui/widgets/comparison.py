@@ -12,7 +12,7 @@ from textual.events import Resize
 from flmarket.analysis.results.report import Difference, Estimate
 from tui.state.compared_runs import PolicyRuns, ServiceRow, band_series, difference_series, mean_series, parting
 from tui.state.watched_run import Session
-from tui.style.colors import series_color, sign, tint
+from tui.style.colors import FEW_IN_COLOR, in_color, series_color, sign, tint
 from tui.style.formats import TableColumn, plain, told_apart
 from tui.style.sentences import CURVES, accuracy_words
 from tui.widgets.plot import LONGEST
@@ -46,11 +46,12 @@ class CompareCurves(Vertical):
         metric: str,  # what to draw of the service
         groups: Sequence[PolicyRuns],  # of the runs; a run of its own is a group of one
         baseline: int,  # the place of the group that differences are from
+        chosen: int | None,  # that of the chosen row's group
     ) -> None:
         """Draw the mean of a service's metric in each group of runs, each run up to its round."""
         values, differences = self.query(ZoomPlot)
         over = tuple(session.over for session in sessions)
-        drawn = (tuple(rounds), over, service, metric, self.app.theme, tuple(groups), baseline, values.window)
+        drawn = (tuple(rounds), over, service, metric, self.app.theme, tuple(groups), baseline, chosen, values.window)
         if drawn == self._drawn:
             return
         self._drawn = drawn
@@ -86,9 +87,14 @@ class CompareCurves(Vertical):
             # As much room at the right, so that the rounds of both plots stand below each other.
             differences.level(0, " " * len(label), series_color(baseline))
         names = told_apart([group.name for group in groups], LONGEST)
+        accuracies = [mean_series(*group, service, "test_accuracy", max(1, last))[1] for group in played]
+        shown = in_color([ys[-1] if ys else nan for ys in accuracies], baseline, baseline if chosen is None else chosen)
+        values.border_subtitle = f"{FEW_IN_COLOR}, and the baseline" if len(shown) < len(groups) else ""
+        grey = str(tint(self.app, "foreground", dim=True))
+        looks = [(series_color(n), sign(n), name) if n in shown else (grey,) for n, name in enumerate(names)]
         for place, group in enumerate(played):
             xs, *ends = band_series(*group, service, metric, first, points=1)
-            if xs:  # beside each other, before the end
+            if xs and place in shown:  # beside each other, before the end
                 beside = max(first, xs[-1] - APART * (last - first) * (len(of) - place))
                 values.curve([beside] * 2, [scale * end[-1] for end in ends], series_color(place))
         least, most = _range(pairs, late)
@@ -98,8 +104,7 @@ class CompareCurves(Vertical):
             if part and first <= part[0] <= last:
                 plot.playhead(part[0], tint(self.app, "accent"), f"round {part[0]}: {part[1]}")
             for place, (xs, ys) in enumerate(curves):
-                shown = [scale * y for y in _within(ys, *limits[plot])]
-                plot.curve(xs, shown, series_color(place), sign(place), names[place])
+                plot.curve(xs, [scale * y for y in _within(ys, *limits[plot])], *looks[place])
 
 
 def _range(curves: Sequence[tuple[Sequence[float], Sequence[float]]], late: float) -> tuple[float, float]:

@@ -33,7 +33,7 @@ from tui.state.compared_runs import (
     parting,
 )
 from tui.state.watched_run import Session
-from tui.style.colors import tint
+from tui.style.colors import sign, tint
 from tui.style.formats import told_apart
 from tui.widgets.comparison import DELTA, CompareTable
 from tui.widgets.plot import DASH, PLAYHEAD, Plot
@@ -386,6 +386,26 @@ def test_a_mark_says_what_changed_first(play_small: Play, scenario_text: str) ->
     assert parting([fork(early, late), fork(early)]) == (6, "clients.offline = [3]")
     assert parting([plain, fork(early), fork((4, budget, "4"))]) == (4, "gamma.budget")
     assert parting([plain, play_small(seed=2)]) is None
+
+
+async def test_of_many_curves_the_chosen_the_baseline_and_the_best_five_have_colours(
+    app: MarketApp, play_small: Play
+) -> None:
+    sessions = [play_small(seed=seed) for seed in range(14)]
+    for seed, session in enumerate(sessions):
+        session.policy = f"policy-{seed}"
+    async with showing(app, CompareScreen(sessions, app), (120, 40)) as (pilot, screen):
+        ends = [session.history[12].services[0].test_accuracy for session in sessions]
+        best = sorted(range(14), key=lambda place: -ends[place])
+        chosen = max(set(best[5:]) - {0})  # neither one of the best nor the baseline
+        await pilot.press(*["down"] * chosen)
+        await pilot.pause(0.3)
+        curves = screen.query(Plot).first().curves
+        assert {curve.sign for curve in curves if curve.sign} == {sign(place) for place in (*best[:5], 0, chosen)}
+        grey = [curve.style for curve in curves if not curve.sign and len(curve.xs) > 2]
+        assert len(grey) == 14 - len({*best[:5], 0, chosen})
+        assert {*grey} == {str(tint(app, "foreground", dim=True))}
+        assert "in colour: the chosen and the five most accurate, and the baseline" in painted(app)
 
 
 async def test_a_run_that_is_far_behind_has_a_curve_in_the_plot(app: MarketApp, play_small: Play) -> None:

@@ -14,11 +14,11 @@ from textual.events import MouseScrollDown, MouseScrollUp
 from textual.pilot import Pilot
 
 from learning.training.records import Row, log_of
-from support.screens import Play, text_of, until, watching
+from support.screens import Play, painted, text_of, until, watching
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.screens.training import TrainingScreen
-from tui.style.colors import ANSI_SERIES
+from tui.style.colors import ANSI_SERIES, series_color
 from tui.widgets.plot import ACROSS, DASH, PLAYHEAD, UP, Axis, Plot, axis, rounded
 from tui.widgets.zoom import CLOSEST, ZoomPlot, room
 
@@ -352,6 +352,26 @@ async def test_the_curves_of_a_market_are_drawn_again_from_the_rounds_shown(app:
         await pilot.press("Z")
         assert plot.window is None
         assert {xs[0] for xs, *_ in plot.curves} == {1}
+
+
+@pytest.mark.parametrize("count", [10, 50])
+async def test_of_many_services_the_chosen_and_the_five_most_accurate_have_colours(
+    app: MarketApp, play_small: Play, scenario_text: str, count: int
+) -> None:
+    head, first, *_ = scenario_text.split("[[services]]")
+    services = "".join("[[services]]" + first.replace('"alpha"', f'"service-{m}"') for m in range(count))
+    session = play_small(head.replace("count = 8", "count = 40").replace("rounds = 12", "rounds = 2") + services)
+    async with watching(app, session, (120, 40)) as (pilot, screen):
+        accuracies = session.history.column("accuracy", 2)[-1]
+        best = sorted(range(count), key=lambda m: -accuracies[m])
+        await pilot.press("1", *["down"] * 8)
+        await settled(pilot)
+        plot = screen.query_one(ZoomPlot)
+        colored = {curve.name: curve.style for curve in plot.curves if curve.sign}
+        shown = range(10) if count == 10 else {*best[:5], 8}
+        assert colored == {f"service-{m}": series_color(m, app) for m in shown}
+        assert len(plot.curves) == count
+        assert ("in colour: the chosen and the five most accurate" in painted(app)) == (count == 50)
 
 
 async def test_both_plots_of_a_comparison_show_the_same_rounds(app: MarketApp, play_small: Play) -> None:
