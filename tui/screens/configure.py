@@ -438,7 +438,7 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         for place in self.query("Tab, OptionList, .editor"):
             with suppress(NoWidget):  # it belongs to another tab
                 if shown := self.find_widget(place).visible_region:
-                    places.append((place, Offset(max(0, shown.x - 1), shown.y)))
+                    places.append((place, Offset(shown.x - place.has_class("editor"), shown.y)))
         self.app.push_screen(Jump(places), self._go)
 
     def _go(self, to: Widget | int | None) -> None:

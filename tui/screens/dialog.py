@@ -109,8 +109,8 @@ class LeaveDialog(Dialog[bool]):
     """Asks what becomes of changes when a form is left: True saves them, False discards them, None stays."""
 
     BINDINGS = [
-        Binding("s", "answer(True)", "Save"),
-        Binding("d", "answer(False)", "Discard"),
+        Binding("s", "dismiss(True)", "Save"),
+        Binding("d", "dismiss(False)", "Discard"),
         Binding("n", "cancel", "Stay"),
     ]
 
@@ -119,9 +119,6 @@ class LeaveDialog(Dialog[bool]):
             yield Static("[b]The changes are not saved.[/b]")
             discard = Button("Discard (d)", variant="error", id="discard", compact=True)
             yield from self.answers("Save (s)", "Stay (n)", between=[discard])
-
-    def action_answer(self, save: bool) -> None:
-        self.dismiss(save)
 
     @on(Button.Pressed, "#go, #discard")
     def _pressed(self, event: Button.Pressed) -> None:
