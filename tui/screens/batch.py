@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 Leagues = Mapping[Path, Sequence[Place]]
 
 PROGRESS = 20  # cells of the bar of all rounds
-FRAMES = 3  # rows of the screen's tables besides their lines
 WIDE, LOW = 150, 28  # columns from which on two things stand side by side; rows below which there are not three
 LEAST, GOOD = 7, 30  # rows of a preview at least, and with a plot that is worth the width of the screen
 
@@ -130,11 +129,20 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self._detail()
 
     def _lay_out(self, lines: int) -> None:
-        """Place the preview below the tables where it has much room, else beside them or below, or leave it out."""
-        room = self.query_one("#batch").size
-        below = room.height - lines - sum(1 + len(places) for places in self._leagues.values()) - FRAMES
-        self.set_class(below < GOOD and room.width >= WIDE, "-beside")
-        self.set_class(below < LEAST and room.height < LOW, "-full")
+        """Place the preview below the tables where it has much room, else beside them or below, or leave it out.
+
+        Where there is no room for all lines, the league gets what the runs leave, but two fifths at least.
+        """
+        room, table = self.query_one("#batch").size, lines + 1
+        league = sum(1 + len(places) for places in self._leagues.values()) + 2  # with its frame
+        below = room.height - table - league
+        beside, full = below < GOOD and room.width >= WIDE, below < LEAST and room.height < LOW
+        self.set_class(beside, "-beside")
+        self.set_class(full, "-full")
+        height = room.height if beside or full else max(0, room.height - LEAST)
+        most = max(2 * room.height // 5, height - table)
+        self.query_one(LeagueChart).styles.max_height = most
+        self.query_one(BatchTable).styles.max_height = height - min(league, most)
 
     def _status(self) -> list[Text]:
         where, batch = plain(f" {self.folder} ", "bold"), self._navigator.live_batch

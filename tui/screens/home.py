@@ -60,7 +60,7 @@ class HomeScreen(Screen[None]):
         ],
     )
     AUTO_FOCUS = "#entries"
-    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-wider"), (190, "-widest")]
+    HORIZONTAL_BREAKPOINTS = [(0, "-narrow"), (110, "-wide"), (150, "-wider")]
     HELP = """Choose a scenario to run it, or a run to open it.
 
 Your scenarios are the scenario files (*.toml) in the folder where flmarket was started. Recent runs are those in runs/,

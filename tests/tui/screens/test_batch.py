@@ -21,6 +21,7 @@ from textual.widgets import Select
 
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read_runs
+from learning.policy import POLICIES
 from learning.statistics.measure import MARKET
 from scenarios.loader import parse
 from scenarios.logs.directory import RunDirectory
@@ -51,7 +52,8 @@ from tui.screens.market import MarketScreen
 from tui.screens.run_dialogs import ChosenRuns, StartRunDialog
 from tui.state.batch_folder import Look, RunsFolder, ordered, run_directories
 from tui.state.runs import LiveBatch
-from tui.widgets.batch_tables import BatchTable
+from tui.widgets.batch_tables import BatchTable, LeagueChart
+from tui.widgets.preview_pane import PreviewPane
 
 BREAKS = """
 from flmarket import Offer, Policy, policy
@@ -417,6 +419,26 @@ async def test_g_keeps_the_chosen_run_and_a_group_is_marked_and_compared(small: 
         await until(pilot, lambda: all(session.policy for session in compared.sessions))
         assert [session.policy for session in compared.sessions] == ["lcfa"] * 3 + ["random"] * 3
         assert not notes(app)
+
+
+async def test_the_league_has_the_rows_that_the_runs_leave(small: Path, play_small: Play) -> None:
+    for folder, policy in product(range(3), POLICIES.names()[:10]):
+        write_run(play_small(rounds=3), small / "runs" / f"small-0000000{folder}" / policy / "seed-0000")
+    app = MarketApp(batch=small / "runs", out=small / "runs", folder=small)
+    async with app.run_test(size=(200, 60)) as pilot:
+        screen = await batch(pilot)
+        table, league = screen.query_one(BatchTable), screen.query_one(LeagueChart)
+        await until(pilot, lambda: 20 < league.size.height < 33)  # the runs have a row each
+        await pilot.press("g", "enter")
+        await until(pilot, lambda: league.size.height == 33)
+        assert text(screen, "LeagueChart").count("0 of 1") == 30
+        for width, height in ((160, 48), (120, 40), (80, 24)):
+            await pilot.resize_terminal(width, height)
+            await until(pilot, lambda rows=height: screen.size.height == rows)
+            assert table.size.height >= 2
+            pane = screen.query_one(PreviewPane)
+            shown = [widget for widget in (table, league, pane) if widget.display]
+            assert all(screen.query_one("#batch").region.contains_region(widget.region) for widget in shown)
 
 
 @pytest.mark.slow

@@ -404,6 +404,16 @@ async def test_a_late_preview_does_not_replace_a_newer_one(app: MarketApp, monke
         assert rendered(screen, "#preview") == f"preview of {second}"
 
 
+@pytest.mark.parametrize(("width", "height", "cells"), [(120, 40, 68), (160, 48, 91), (200, 60, 114)])
+async def test_the_list_grows_with_the_terminal(app: MarketApp, width: int, height: int, cells: int) -> None:
+    async with app.run_test(size=(width, height)) as pilot:
+        await home(pilot)
+        listed = app.screen.query_one(OptionList)
+        assert (listed.region.width, listed.region.height) == (cells, height - 3)  # below title and search
+        about = "Three services with three policies compete for 16 clients; embedded data, no download."
+        assert (about in painted(app).partition("changing")[0]) == (width == 200)
+
+
 async def test_a_run_that_is_open_and_paused_is_listed_once_as_paused(
     app: MarketApp, small: Path, play_small: Play, monkeypatch: pytest.MonkeyPatch
 ) -> None:
