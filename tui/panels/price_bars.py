@@ -1,6 +1,6 @@
 """Money as bars on one axis: what a client asks, what a service offers, and what its rivals do.
 
-Whatever colours show, characters show too: a solid bar was served, a broken one was not, and rivals have their signs.
+Whatever colours show, characters show too: a solid bar was served, a broken one was not, rivals have their signs.
 """
 
 from collections.abc import Iterable
@@ -13,8 +13,8 @@ from des.money import MICRO, Micro
 from tui.style.colors import series_color, sign
 from tui.widgets.plot import Axis, axis
 
-BID, SERVED, REFUSED = "│", "━", "╌"
-LEGEND = f"{BID} bid  {SERVED} served  {REFUSED} not served  1 2 … rivals"
+BID, SERVED, REFUSED, EQUAL = "│", "━", "╌", "="
+LEGEND = f"{BID} bid  {SERVED} served  {REFUSED} not  1 2 rivals  {EQUAL} equal"
 BETWEEN = range(6, 17)  # cells from one tick to the next
 
 
@@ -58,21 +58,31 @@ class PriceAxis:
     ) -> Text:
         """Return the bar of an offer from 0 on, with the bid, and the signs of the rivals at their offers.
 
-        Where two stand in one cell, the next free one is taken.
+        Prices that share a cell stand beside each other, the lower one at the left; ``=`` joins those that are equal.
         """
-        end = 0 if offer is None else self.cell(offer) + 1
-        line = [SERVED if served else REFUSED] * end + [" "] * (self.cells - end)
-        marks: list[tuple[int, str, Style | str]] = [(self.cell(bid), BID, asked)]
-        for rival in sorted(rivals, key=lambda rival: rival.payment):
+        mark, own = SERVED if served else REFUSED, series_color(service)
+        prices: dict[Micro, list[tuple[str, Style | str]]] = {bid: [(BID, asked)]}
+        if offer is not None:
+            prices.setdefault(offer, [(mark, own)])
+        for rival in rivals:
             look = f"bold underline {series_color(rival.service)}" if rival.served else series_color(rival.service)
-            marks.append((self.cell(rival.payment), sign(rival.service), look))
+            marks = prices.setdefault(rival.payment, [])
+            marks += [(EQUAL, asked)] * bool(marks) + [(sign(rival.service), look)]
+        begins, free = dict[Micro, int](), 0
+        for price in sorted(prices):
+            begins[price] = max(free, self.cell(price))
+            free = begins[price] + len(prices[price])
+        free = self.cells
+        for price in sorted(prices, reverse=True):  # back from the end, if there is no room there
+            free = begins[price] = min(begins[price], free - len(prices[price]))
+        end = 0 if offer is None else max(0, begins[offer] + 1)
+        line = [mark] * end + [" "] * (self.cells - end)
         styles: dict[int, Style | str] = {}
-        for place, mark, style in marks:
-            while place in styles:
-                place += 1
-            if place < self.cells:
-                line[place], styles[place] = mark, style
-        spans, at, own = list[Span](), 0, series_color(service)
+        for price, marks in prices.items():
+            for place, (character, style) in enumerate(marks, begins[price]):
+                if place >= 0:
+                    line[place], styles[place] = character, style
+        spans, at = list[Span](), 0
         for place in sorted(styles):  # spans that do not overlap are drawn sooner
             if at < min(place, end):
                 spans.append(Span(at, min(place, end), own))

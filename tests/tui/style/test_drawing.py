@@ -226,5 +226,30 @@ def test_an_offer_that_was_not_served_is_broken_and_a_bid_without_one_stands_alo
     assert bar(2, None).split() == [BID]
 
 
-def test_marks_at_one_price_stand_beside_each_other() -> None:
-    assert bar(5, 5, (1, 5, True), (2, 5, False)).rstrip()[20:] == BID + sign(1) + sign(2)
+@pytest.mark.parametrize("price", [0.01, 5, 9.99])  # also where there is no room on one side
+def test_equal_prices_are_joined_and_others_in_the_same_cell_stand_in_their_order(price: float) -> None:
+    def drawn(*offers: float, bid: float = price) -> str:
+        rivals = [(place, offer, False) for place, offer in enumerate(offers, 1)]
+        return bar(bid, price, *rivals, served=True).strip().lstrip(SERVED)
+
+    assert drawn(price, price) == f"{BID}={sign(1)}={sign(2)}"
+    assert drawn(price + 0.001) == f"{BID}{sign(1)}"
+    assert drawn(price - 0.001, price) == f"{sign(1)}{BID}={sign(2)}"
+    assert drawn(price, bid=price - 0.001) == f"{BID}{SERVED}={sign(1)}"  # what it pays is more than the bid
+
+
+@given(
+    st.integers(0, 10 * MICRO),
+    st.none() | st.integers(0, 10 * MICRO),
+    st.lists(st.integers(0, 10 * MICRO), max_size=6),
+)
+def test_marks_read_from_left_to_right_as_prices_rise(bid: int, offer: int | None, rivals: list[int]) -> None:
+    paid = [Rival(place, payment, served=False) for place, payment in enumerate(rivals, 1)]
+    line = AXIS.bar(bid, offer, 0, paid, served=True, asked=Style()).plain
+    price = {BID: bid} | {sign(rival.service): rival.payment for rival in paid}
+    marks = [character for character in line if character in price]
+    assert sorted(marks) == sorted(price)
+    assert [price[mark] for mark in marks] == sorted(price.values())
+    for one, other in pairwise(marks):
+        joined = line[line.index(one) + 1 : line.index(other)] == "="
+        assert joined == (price[one] == price[other])
