@@ -15,7 +15,7 @@ from tui.style.colors import series_color, sign, tint
 from tui.style.formats import fit, plain, seconds
 from tui.widgets.line_view import LineView
 
-LABEL = 12
+LABEL = 13
 
 
 class CoreLines(LineView):
@@ -81,7 +81,9 @@ class CoreLines(LineView):
     def line(self, index: int) -> tuple[Text, Text]:
         job = self._jobs[index]
         again = index > 0 and self._jobs[index - 1].client == job.client
-        label = plain(f"{'' if again else job.client:>6} {job.core:>3}  ")
+        place = self._places.get(job.service, 0)
+        label = plain(f"{'' if again else job.client:>6} {job.core:>3} ")
+        label.append(f"{sign(place)} ", series_color(place))
         first, last = self._span
         scale = self._room / max(last - first, 1)
         end = last if job.end is None else job.end
@@ -89,12 +91,10 @@ class CoreLines(LineView):
         trained = self._trained.get((job.service, job.client), end)
         start = round(((job.start or first) - first) * scale)
         turn, stop = round((min(trained, now) - first) * scale), round((min(end, now) - first) * scale)
-        place = self._places.get(job.service, 0)
-        name = f"{sign(place)} {job.service}"
         work = max(0, turn - start)
         bar = Text(" " * start, end="", no_wrap=True)
         if work > 2:
-            bar.append(fit(name, work), f"reverse {series_color(place)}")
+            bar.append(fit(job.service, work), f"reverse {series_color(place)}")
         else:
             bar.append("█" * work, series_color(place))
         bar.append("▒" * max(0, stop - max(turn, start)), series_color(place))
@@ -108,8 +108,8 @@ class CoresPanel(Panel):
 
     NUMBER = 6
     NAME = "Cores"
-    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded a job. The block is
-local training for the service named in it; [b]▒[/b] is the upload of the update. A service waits for its last client.
+    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded a job, with the sign of the service.
+The block is local training for it; [b]▒[/b] is the upload of the update. A service waits for its last client.
 
 In a walk through events (e), the chart grows with the clock."""
 

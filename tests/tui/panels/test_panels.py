@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from rich.color import Color
 from textual.pilot import Pilot
 from textual.widgets import Static
 
@@ -13,13 +14,17 @@ from support.screens import Play, painted, rendered, until, watching
 from tui.app import MarketApp
 from tui.panels.answers import AnswerPanel, BestLines, WhyTable
 from tui.panels.client_grid import ClientGrid
-from tui.panels.event_log import EventsPanel
+from tui.panels.event_log import EventLines, EventsPanel
+from tui.panels.gantt import CoreLines
 from tui.panels.layout import PANELS
-from tui.panels.order_book import BookPanel, GrowingText
+from tui.panels.order_book import BookPanel, BookTable, GrowingText
 from tui.panels.panel import Panel
 from tui.panels.price_bars import REFUSED, SERVED
+from tui.panels.services import ServicesTable
 from tui.screens.market import MarketScreen
 from tui.state.bid_verdicts import ORDER, BidVerdict
+from tui.style.colors import series_color, sign
+from tui.style.sentences import event_words
 
 
 def said(screen: MarketScreen) -> str:
@@ -312,3 +317,28 @@ async def test_what_is_chosen_elsewhere_has_its_line_in_the_order_book(app: Mark
             assert "beta" in str(book.border_title)
             await until(pilot, lambda: str(book.target.cell(book.target.cursor, "who")) == "3", "the line")
             assert "beta made client 3 no offer: " in str(reason.render())
+
+
+@pytest.mark.parametrize("width", [120, 160])
+async def test_a_sign_or_a_name_stands_where_a_service_has_its_colour(
+    app: MarketApp, play_small: Play, width: int
+) -> None:
+    async with watching(app, play_small(), (width, 40)) as (pilot, screen):
+        await pilot.press("home")
+        rows = screen.view.logged.services
+        colors = {Color.parse(series_color(m)).triplet: (m, row.service) for m, row in enumerate(rows)}
+        for panel in (ServicesTable, BookTable, EventLines, CoreLines):
+            found, view = set(), screen.query_one(panel)
+            title = str(screen.query_one(BookPanel).border_title) if panel is BookTable else ""  # whose book it is
+            for index in range(view.count):
+                parts = [segment for part in view.line(index) for segment in part.render(app.console)]
+                words = "".join(text for text, _, _ in parts)
+                if panel is EventLines:  # a sentence may go on in the next line
+                    words = event_words(view.events[view._lines[index][0]])
+                for text, style, _ in parts:
+                    if style is not None and style.color is not None and style.color.triplet in colors:
+                        place, name = colors[style.color.triplet]
+                        found.add(place)
+                        signs = {text.strip(), *words.split()}
+                        assert sign(place) in signs or name in f"{title} {words}", (panel.__name__, words)
+            assert found
