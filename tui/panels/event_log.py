@@ -123,8 +123,8 @@ A filter has words that must all occur, such as [i]client 4[/i] or [i]award digi
             shown = tuple(each for each in shown if matches(f"{each.event.value} {event_words(each)}", self.wanted))
         names = [row.service for row in view.logged.services]
         cursor = None if view.event is None else len(shown) - 1
-        if cursor is None and not self.target.has_focus:
-            of_client = [place for place, event in enumerate(shown) if event.client == view.client is not None]
+        if cursor is None and view.client is not None and not self.target.has_focus:
+            of_client = [place for place, event in enumerate(shown) if event.client == view.client]
             own = (place for place in of_client if shown[place].service == names[view.service])
             cursor = next(own, next(iter(of_client), None))
         self.target.client = view.client

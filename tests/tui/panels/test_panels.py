@@ -334,7 +334,7 @@ async def test_a_sign_or_a_name_stands_where_a_service_has_its_colour(
                 parts = [segment for part in view.line(index) for segment in part.render(app.console)]
                 words = "".join(text for text, _, _ in parts)
                 if panel is EventLines:  # a sentence may go on in the next line
-                    words = event_words(view.events[view._lines[index][0]])
+                    words = event_words(view.events[view._lines[index]])
                 for text, style, _ in parts:
                     if style is not None and style.color is not None and style.color.triplet in colors:
                         place, name = colors[style.color.triplet]

@@ -48,7 +48,7 @@ def check(screen: MarketScreen) -> None:
     assert [book.target.bid(row) for row in barred(book.target)] == [view.book.line(service, client)]
     events, cores, lines = (screen.query_one(kind) for kind in (EventLines, CoreLines, RivalryLines))
     if screen.panels.all[4].display:
-        places = {events._lines[line][0] for line in barred(events)}
+        places = {events._lines[line] for line in barred(events)}
         assert {events.events[place].client for place in places} == {client}
         assert {cores._jobs[line].client for line in barred(cores)} <= {client}
     if screen.panels.all[6].display:
