@@ -331,7 +331,7 @@ async def test_a_sign_or_a_name_stands_where_a_service_has_its_colour(
             found, view = set(), screen.query_one(panel)
             title = str(screen.query_one(BookPanel).border_title) if panel is BookTable else ""  # whose book it is
             for index in range(view.count):
-                parts = [segment for part in view.line(index) for segment in part.render(app.console)]
+                parts = [segment for part in view.line(index) for segment in view._segments(part)]
                 words = "".join(text for text, _, _ in parts)
                 if panel is EventLines:  # a sentence may go on in the next line
                     words = event_words(view.events[view._lines[index]])
@@ -341,4 +341,4 @@ async def test_a_sign_or_a_name_stands_where_a_service_has_its_colour(
                         found.add(place)
                         signs = {text.strip(), *words.split()}
                         assert sign(place) in signs or name in f"{title} {words}", (panel.__name__, words)
-            assert found
+            assert found, panel.__name__
