@@ -38,14 +38,18 @@ class MarketScreen(PlaybackScreen):
         [
             Binding("space", "play", "Pause: Pause or resume the run; play or stop a replay"),
             *HELP,
+            Binding("left_square_bracket,left", "seek(-1)", "Seek: Show the round before", key_display="[ ]"),
+            Binding("plus,equals_sign", "faster(1)", "Speed: Play at a higher speed", key_display="+ -"),
+            Binding(
+                "i", "intervene", "Intervene: Multiply a budget, or change something else, in a fork beside the run"
+            ),
+            Binding("c", "compare", "Compare: Compare with other runs, or with another policy"),
             Binding("s", "step", "Round: Play or show one round"),
             Binding("e", "walk(1)", "Event: Walk through the events of the round"),
             Binding("E", "walk(-1)", "Event back: Walk back through the events", show=False),
-            Binding("plus,equals_sign", "faster(1)", "Speed: Play at a higher speed", key_display="+ -"),
             Binding("minus", "faster(-1)", "Slower: Play at a lower speed", show=False),
             Binding("F", "full_speed", "Full speed: Play at full speed", show=False),
             Binding("M", "motion", "Motion: Let slow rounds unfold, or show them as a whole", show=False),
-            Binding("left_square_bracket,left", "seek(-1)", "Seek: Show the round before", key_display="[ ]"),
             Binding("right_square_bracket,right", "seek(1)", "Next round", show=False),
             Binding("left_curly_bracket,shift+left", "seek(-10)", "Back 10 rounds", show=False),
             Binding("right_curly_bracket,shift+right", "seek(10)", "Forward 10 rounds", show=False),
@@ -59,10 +63,6 @@ class MarketScreen(PlaybackScreen):
                 "O", "jump('conflict', -1)", "Previous outbid: Previous round in which an offer is refused", show=False
             ),
             Binding("g", "go_to", "Go to round: Go to a round by its number", show=False),
-            Binding(
-                "i", "intervene", "Intervene: Multiply a budget, or change something else, in a fork beside the run"
-            ),
-            Binding("c", "compare", "Compare: Compare with other runs, or with another policy"),
             Binding("x", "export", "Export: Export a table as CSV, or a picture of the screen"),
             Binding("v", "next_metric", "Next curve: Show the next curve: accuracy, reward, spend, price", show=False),
             Binding(

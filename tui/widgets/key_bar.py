@@ -1,4 +1,4 @@
-"""The line of keys at the bottom of every screen.
+"""The line of keys at the bottom of every screen: about five, of what has the focus first.
 
 Textual's own ``Footer`` makes a widget of each key, makes all of them again whenever the focus moves, and keeps the old
 ones as long as the screen lives (Textual's issue 6666). This one is a line of text.
@@ -18,8 +18,11 @@ from tui.textual_internals import character_to_key
 
 LEAST = Size(60, 16)  # the size below which a terminal is too small
 
-ALWAYS = {"app.help", "help", "maximise", "back", "app.pop_screen", "cancel", "app.quit", "quit"}
-"""The actions whose keys are shown however little room there is."""
+BACK, QUIT = {"back", "app.pop_screen", "cancel"}, {"app.quit", "quit"}
+ALWAYS = {"app.help", "help"} | BACK | QUIT
+"""The actions whose keys are shown however little room there is; that to quit only where no key leads back."""
+
+FEW = 5  # other keys in the line: as many as one reads at a glance
 
 
 class KeyOnBar(NamedTuple):
@@ -40,7 +43,7 @@ class KeyOnBar(NamedTuple):
         return character_to_key(character) if character and " " in self.written else self.name
 
 
-MORE = KeyOnBar("f1", "…", "", "")  # stands for keys that there is no room for; help lists them
+MORE = KeyOnBar("f1", "…", "", "")  # stands for keys that are left out; help lists them
 
 
 class KeyBar(Widget):
@@ -73,9 +76,11 @@ class KeyBar(Widget):
 
     @property
     def shown(self) -> list[KeyOnBar]:
-        """The keys that there is room for; those that lead out and to help always are."""
-        keys, left = list(self._keys), [key for key in self._keys if key.action not in ALWAYS]
-        while left and sum(key.width for key in keys) > self.size.width:
+        """The first keys, as far as there is room for them; those that lead out and to help always are there."""
+        leads_back = any(key.action in BACK for key in self._keys)
+        keys = [key for key in self._keys if not (leads_back and key.action in QUIT)]
+        left = [key for key in keys if key.action not in ALWAYS]
+        while left and (len(left) > FEW or sum(key.width for key in keys) > self.size.width):
             last = left.pop()
             at = keys.index(last)
             more = keys[at + 1 : at + 2] == [MORE]

@@ -25,7 +25,7 @@ from tui.screens.run_dialogs import StartRunDialog
 from tui.screens.search import NO_HIT, SearchLine
 from tui.widgets.comparison import CompareTable
 from tui.widgets.entry_list import EntryList
-from tui.widgets.key_bar import KeyBar
+from tui.widgets.key_bar import FEW, MORE, KeyBar
 
 RAW = ("Scroll Left", "Scroll Right", "Page Left", "Page Down", "Focus Next", "Copy selected text", "Move cursor")
 
@@ -247,7 +247,7 @@ async def test_the_keys_are_those_of_the_focus_and_a_click_presses_one(app: Mark
     async with watching(app, play_small(), (200, 48)) as (pilot, screen):
         await pilot.press("1")
         assert "space Replay" in line(app)  # of a run that is over
-        assert "f Newest" in line(app)  # the end key, which is not shown, does the same
+        assert "[ ] Seek" in line(app)  # the arrows, which are not shown, do the same
         assert "Overview" not in line(app)
         await pilot.press("3")
         await pilot.pause()
@@ -268,6 +268,30 @@ async def test_the_keys_are_those_of_the_focus_and_a_click_presses_one(app: Mark
         await pilot.click(KeyBar, offset=(line(app).index("? Help") + 3, 0))
         await pilot.pause()
         assert isinstance(app.screen, HelpScreen)
+
+
+async def test_the_line_of_keys_has_about_five_those_of_the_focus_first(
+    app: MarketApp, play_small: Play, small: Path
+) -> None:
+    async with watching(app, play_small(), (200, 48)) as (pilot, screen):
+        for number, first in ((1, "space"), (2, "v"), (3, "enter"), (4, "b"), (7, "v"), (8, "v")):
+            await pilot.press(str(number))
+            keys = [key for key in screen.query_one(KeyBar).shown if key != MORE]
+            assert keys[0].written == first
+            assert [key.written for key in keys[-1:]] == ["esc"]
+            assert "q" not in [key.written for key in keys]
+            assert {"?", "esc"} < {key.written for key in keys}
+            assert len(keys) == FEW + 2
+        for other in (CompareScreen([screen.session, play_small(rounds=5)], app), BatchScreen(small, app)):
+            app.push_screen(other)
+            await pilot.pause(0.2)
+            assert 4 < len([key for key in other.query_one(KeyBar).shown if key != MORE]) <= FEW + 2
+        await until(pilot, lambda: app.screen is other)
+        app.pop_screen()
+        app.pop_screen()
+        app.pop_screen()
+        await pilot.pause()
+        assert "q Quit" in line(app)  # at home no key leads back
 
 
 def watchers(screen: Widget) -> list[tuple[object, object]]:

@@ -10,7 +10,7 @@ from tui.panels.client_grid import ClientGrid
 from tui.panels.event_log import EventLines
 from tui.panels.gantt import CoreLines
 from tui.panels.order_book import BookPanel
-from tui.panels.rivalry import Earnings, Money, RivalryLines, RivalsPage
+from tui.panels.rivalry import Earnings, Money, RivalryLines, RivalsPage, SummaryPage
 from tui.panels.services import ServicesTable
 from tui.screens.market import MarketScreen
 from tui.style.colors import BAR
@@ -52,8 +52,9 @@ def check(screen: MarketScreen) -> None:
         assert {events.events[place].client for place in places} == {client}
         assert {cores._jobs[line].client for line in barred(cores)} <= {client}
     if screen.panels.all[6].display:
-        [row] = barred(lines)
-        assert lines.line(row)[0].plain.split()[0] == str(client if isinstance(lines.page, Earnings) else service + 1)
+        marked = [lines._at(row) for row in barred(lines)]
+        assert all(place == page.place(view) for page, place in marked)
+        assert marked or isinstance(lines.pages[0], SummaryPage)
     if screen.panels.all[7].display:
         why, best = screen.query_one(WhyTable), screen.query_one(BestLines)
         assert not why.display or [why.bid(row) for row in barred(why)] == [view.book.line(service, client)]
@@ -94,7 +95,7 @@ async def test_what_is_chosen_in_one_panel_is_chosen_in_all(
             assert before != (screen.selected, screen.head.round) or keys in {"b", "B", "ctrl+end up"}, keys
         await pilot.press("7")
         for page in (RivalsPage, Money, Earnings):
-            while not isinstance(lines.page, page):
+            while not isinstance(lines.pages[0], page):
                 await pilot.press("v")
             found = set()
             for key in ("up", "down", "up", "up"):
