@@ -220,8 +220,8 @@ class BookPanel(Panel):
 [b]bid[/b]  what the client asks for its work: its cost (docs/costs.md), or what its behaviour makes of it.
 [b]offer[/b]  what the service offered to pay; blank if it made no offer.
 [b]━ ╌[/b]  the offer on the axis of money: solid where it was served, broken where it was not; [b]│[/b] is the bid. The
-signs of other services stand at what they offered the client; those that are underlined got it. Prices that share a cell
-stand in their order, and [b]=[/b] joins those that are equal.
+signs of other services stand at what they offered the client; those that are underlined got it. Prices that share
+a cell stand in their order, and [b]=[/b] joins those that are equal.
 [b]● × ! · ∘ z[/b]  served, outbid, dropped, not chosen, does not fit the remaining budget, offline.
 [b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
 [b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data: exactly, or as market.dqi says.
