@@ -108,8 +108,9 @@ class CoresPanel(Panel):
 
     NUMBER = 6
     NAME = "Cores"
-    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded a job, with the sign of
-the service. The block is local training for it; [b]▒[/b] is the upload of the update. A service waits for its last client.
+    HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded a job, with the sign
+of the service. The block is local training for it; [b]▒[/b] is the upload of the update. A service waits for its last
+client.
 
 In a walk through events (e), the chart grows with the clock."""
 
