@@ -16,8 +16,11 @@ from textual.widgets import OptionList
 from scenarios.logs.run_state import RunState
 from tui.textual_internals import active_app
 
-SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#BA68C8", "#E57373", "#FFF176", "#4DB6AC", "#F06292", "#9FA8DA", "#A1887F")
+SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#E57FDD", "#F66D64", "#FFF176", "#4DB6AC", "#FF83AD", "#699EF5", "#AB90F9")
 """Colours of services and runs, by place, before they are made legible; ``sign`` gives each a character too."""
+
+DEEP = ("#01628E", "#884801", "#046E21", "#8F06A1", "#AC001E", "#675C00", "#006962", "#A30166", "#2146D3", "#682AC6")
+"""The same hues on a light background: the others would become alike where they are darkened until they are legible."""
 
 ANSI_SERIES = ("cyan", "yellow", "green", "magenta", "red", "blue")
 """The same in themes that leave the colours to the terminal."""
@@ -34,8 +37,16 @@ def series_color(place: int, app: App[object] | None = None) -> str:
     app = app or active_app.get(None)
     if app is None:
         return SERIES[place % len(SERIES)]
-    behind = _behind(app)
-    return legible(SERIES[place % len(SERIES)], *behind) if behind else ANSI_SERIES[place % len(ANSI_SERIES)]
+    colors = _series(_behind(app))
+    return colors[place % len(colors)]
+
+
+@lru_cache(maxsize=64)
+def _series(behind: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the colours of services and runs on similar backgrounds."""
+    if not behind:
+        return ANSI_SERIES
+    return tuple(legible(color, *behind) for color in (DEEP if Color.parse(behind[0]).brightness > 1 / 2 else SERIES))
 
 
 def in_color(values: Sequence[float], *chosen: int) -> set[int]:

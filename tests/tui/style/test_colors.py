@@ -1,6 +1,8 @@
 """Text that can be read, its contrast in every theme as WCAG 2 computes it; the row that is chosen; and no colours."""
 
 from collections.abc import Iterator
+from itertools import pairwise
+from math import atan2, cbrt, degrees, hypot
 from pathlib import Path
 
 import pytest
@@ -21,6 +23,10 @@ from tui.widgets.entry_list import EntryList
 from tui.widgets.key_bar import KeyBar
 
 LEAST = 4.5
+APART = 24.0
+"""Degrees between the hues of any two of ten services; 36 are the most that is possible."""
+COLOURFUL = 0.055
+"""The chroma from which on one sees a hue; that of grey is 0."""
 TINTS = {*STATUS_COLOR.values(), "primary", "accent", "success", "warning", "error", "foreground"}
 THEMES = sorted(name for name, theme in BUILTIN_THEMES.items() if not theme.ansi)
 SIGNS = "●!?◆━→\N{MULTIPLICATION SIGN}"
@@ -73,6 +79,28 @@ async def test_every_colour_of_text_is_legible_on_every_background_in_every_them
             for name in TINTS:
                 color = tint(app, name).color
                 assert color is None or color.triplet is None, (theme, name)
+
+
+def oklab(color: str) -> tuple[float, float]:
+    """The place of a colour on the plane of hues, after Ottosson's OKLab: red and green, yellow and blue."""
+    parts = [part / 255 for part in Color.parse(color).get_truecolor()]
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts)
+    long = cbrt(0.4122214708 * red + 0.5363325363 * green + 0.0514459929 * blue)
+    middle = cbrt(0.2119034982 * red + 0.6806995451 * green + 0.1073969566 * blue)
+    short = cbrt(0.0883024619 * red + 0.2817188376 * green + 0.6299787005 * blue)
+    a = 1.9779984951 * long - 2.4285922050 * middle + 0.4505937099 * short
+    return a, 0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short
+
+
+async def test_services_are_told_apart_by_hue_in_every_theme(app: MarketApp) -> None:
+    async with app.run_test() as pilot:
+        for theme in THEMES:
+            app.theme = theme
+            await pilot.pause()
+            places = [oklab(series_color(place)) for place in range(len(SERIES))]
+            assert min(hypot(*place) for place in places) > COLOURFUL, theme
+            hues = sorted(degrees(atan2(b, a)) % 360 for a, b in places)
+            assert min(later - hue for hue, later in pairwise([*hues, hues[0] + 360])) > APART, theme
 
 
 def texts(app: MarketApp) -> Iterator[tuple[str, Style]]:
