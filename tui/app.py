@@ -154,8 +154,9 @@ class MarketApp(SteadyApp):
         markup: bool = False,
     ) -> None:
         """Notify the user in text without markup, as it quotes names and paths; what is shown is not repeated."""
-        if not self.has_notified(message, title):
-            super().notify(message, title=title, severity=severity, timeout=timeout, markup=False)
+        words = f"{title}: {message}" if title else message  # on one line
+        if not self.has_notified(words):
+            super().notify(words, severity=severity, timeout=timeout, markup=False)
 
     async def on_turn(self, event: Event) -> None:
         if not self.screen_stack:
@@ -362,7 +363,7 @@ class MarketApp(SteadyApp):
             self.notify(f"No line here has {' '.join(self.sought)}.", timeout=3)
 
     def action_help_quit(self) -> None:
-        self.notify("Press q to quit, or ctrl+q while you type.", title="Do you want to quit?")
+        self.notify("Press q to quit, or ctrl+q while you type.")
 
     @property
     def home(self) -> HomeScreen:

@@ -92,7 +92,7 @@ class DemoApp(MarketApp):
         self._playing = False
         self.out = self.batch = self._own_out
         self.clear_notifications()
-        self.notify(note, title="flmarket", timeout=12)
+        self.notify(note, timeout=12)
 
     async def on_event(self, event: Event) -> None:
         """Let the user's first key or click end the demo; it does nothing else."""
@@ -121,7 +121,7 @@ class Terminal:
             await asyncio.sleep(BETWEEN)
 
     async def say(self, caption: str, seconds: float) -> None:
-        self.app.notify(caption, title="demo", timeout=seconds)
+        self.app.notify(caption, timeout=seconds)
         await asyncio.sleep(seconds)
 
     async def until(self, happened: Callable[[], object]) -> None:

@@ -146,9 +146,9 @@ class SteadyApp(App[None]):
             elif not any(node.message_queue_size for node in (self, *self.screen.walk_children(with_self=True))):
                 return
 
-    def has_notified(self, message: str, title: str) -> bool:
+    def has_notified(self, message: str) -> bool:
         """Whether a notification with these words is shown."""
-        return any((note.message, note.title) == (message, title) for note in self._notifications)
+        return any(note.message == message for note in self._notifications)
 
 
 async def _reached(node: MessagePump, callback: Callable[[], object] = lambda: None) -> None:

@@ -130,7 +130,9 @@ async def test_keys_are_changed_by_name_and_themes_of_the_users_own_are_there(sm
     async with watching(app, play_small()) as (pilot, screen):
         assert not app.available_themes["mine"].dark
         await until(pilot, lambda: len(notes(app)) == 2, "the problems")
-        assert f'{themes / "broken.toml"}: primary: must be a colour such as "#88c0d0"' in notes(app)
+        assert f'A theme is not used: {themes / "broken.toml"}: primary: must be a colour such as "#88c0d0"' in notes(
+            app
+        )
         unknown = f"{path}: keys: unknown name 'market.nxt-round'; did you mean 'market.next-round'?"
         assert any(note.startswith(unknown) for note in notes(app))
         await pilot.press("home", "z", "z")

@@ -18,7 +18,7 @@ from tui.panels.panel import Seek
 from tui.state.moment import Moment
 from tui.state.watched_run import Session
 from tui.style.colors import signed, state_style, tint
-from tui.style.formats import fit, per_second, plain, seconds, within
+from tui.style.formats import fit, per_second, plain, seconds, within, wrapped
 from tui.style.sentences import event_words, story
 from tui.widgets.preview import services_table
 
@@ -40,7 +40,7 @@ HINT = " (F: full speed)"
 
 
 class StatusLine(Static):
-    """Two lines of text."""
+    """Two lines of text; three where an error takes two."""
 
     def show(self, view: Moment, *, following: bool, playing: bool, steerable: bool) -> None:
         """Show the state of the run at a moment, and whether new rounds are shown as they come."""
@@ -60,7 +60,14 @@ class StatusLine(Static):
             if first.cell_len <= self.size.width:
                 break
         first.overflow = "ellipsis"
-        self.update(Text("\n").join([first, self._second(view, session)]), layout=False)
+        second = self._second(view, session)
+        below = [second]
+        if session.error is not None and self.size.width:
+            head, *rest = wrapped(second.plain.strip(), self.size.width - 1)
+            below = [plain(f" {words}", second.style) for words in (head, " ".join(rest)) if words]
+        if self.size.height != 1 + len(below):
+            self.styles.height = 1 + len(below)
+        self.update(Text("\n").join([first, *below]), layout=False)
 
     def _second(self, view: Moment, session: Session) -> Text:
         if session.error is not None:

@@ -190,6 +190,48 @@ async def test_a_dialog_keeps_its_buttons_in_a_small_terminal(app: MarketApp, sm
             assert str(button.label) in painted(app)
 
 
+@pytest.mark.parametrize("size", SIZES)
+async def test_notes_stand_on_the_line_of_keys_and_cover_nothing(
+    app: MarketApp, play_small: Play, size: tuple[int, int]
+) -> None:
+    async with app.run_test(size=size, notifications=True) as pilot:
+        app.push_screen(MarketScreen(play_small(), app))
+        await pilot.pause()
+        before = painted(app).splitlines()
+        for keys, words in (("y", "1 line copied"), ("right", "Round 12 is the newest.")):
+            await pilot.press(keys)
+            await until(pilot, lambda words=words: bottom(app).strip() == words, words)
+            assert painted(app).splitlines()[:-1] == before[:-1]
+        path = "/home/someone/runs/small-01234567/hqfa/seed-0000/meta.json"
+        app.notify(f"{path}: cannot be written: No space left on device", title="Exported", severity="error")
+        await until(pilot, lambda: "Exported" in painted(app), "the error")
+        found = painted(app).splitlines()
+        assert found[:-2] == before[:-2]
+        assert any(path in line for line in found[-2:])
+        assert " ".join(" ".join(found[-2:]).split()).endswith("No space left on device")
+        app.clear_notifications()
+        await until(pilot, lambda: painted(app).splitlines() == before, "the keys")
+
+
+@pytest.mark.parametrize("size", SIZES)
+async def test_an_error_of_a_run_takes_two_lines_with_its_path_whole(
+    app: MarketApp, play_small: Play, size: tuple[int, int]
+) -> None:
+    path = "/home/someone/images/raw/digits-idx3-ubyte.gz"
+    reason = f"data set 'emnist-digits': {path} lacks its last 4096 bytes; fetch it again"
+    async with watching(app, play_small(), size) as (pilot, screen):
+        screen.session.error = reason
+        screen.session.move(RunState.FAILED)
+        await until(pilot, lambda: "fetch it again" in painted(app), "the reason")
+        lines = painted(app).splitlines()
+        assert reason in " ".join(f"{lines[1]} {lines[2]}".split())
+        assert any(path in line for line in lines)
+        assert "●" in lines[3 if len(reason) > size[0] - 2 else 2]  # the seek bar is below it
+        screen.session.error = None
+        screen.session.move(RunState.COMPLETE)
+        await until(pilot, lambda: "●" in painted(app).splitlines()[2], "the line that was taken")
+
+
 async def test_ctrl_c_says_how_to_quit_without_markup(app: MarketApp) -> None:
     async with app.run_test() as pilot:
         await pilot.press("ctrl+c")
