@@ -1,6 +1,7 @@
 """The batch screen: all runs of a folder, followed while other processes play them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,7 +106,15 @@ Time left is what is left at the present pace, at most: a run ends early when al
             look = self._runs.look()
         except OSError as error:
             return None, {}, f"cannot be read: {error.strerror}"
-        return look, leagues(look.runs), ""
+        opened = {run.directory.absolute(): run.state for run in self._navigator.sessions if run.directory}
+        runs = tuple(
+            # To who looks at its files alone, a run that is paused here is running.
+            replace(run, standing=replace(run.standing, state=RunState.PAUSED), rate=None)
+            if run.standing.state is RunState.RUNNING and opened.get(run.standing.path.absolute()) is RunState.PAUSED
+            else run
+            for run in look.runs
+        )
+        return replace(look, runs=runs), leagues(runs), ""
 
     def take(self, seen: tuple[Look | None, Leagues, str]) -> None:
         """Take what is in the folder; where it cannot be read, what was seen before stays."""
@@ -201,7 +210,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
         self.query_one(LeagueChart).show(self._leagues, run.standing.path.parents[1])
         if run.standing != self._previewed:
             self._previewed = run.standing
-            self.query_one(PreviewPane).ask(Entry("run", run.title, run.standing.path))
+            self.query_one(PreviewPane).ask(Entry("run", run.title, run.standing.path, run.standing.state))
 
     @on(BatchTable.Moved)
     def _moved(self) -> None:

@@ -7,7 +7,7 @@ from textual import work
 from textual.screen import Screen
 from textual.timer import Timer
 
-INTERVAL, AT_REST = 0.5, 2.0  # seconds between two looks; where the last one found nothing new
+INTERVAL, AT_REST = 0.5, 1.5  # seconds between two looks; where the last one found nothing new
 
 SHARE = 20  # A look takes at most this part of the time: one that takes long, on a slow disk, comes less often
 

@@ -203,6 +203,23 @@ async def test_a_batch_is_ended_and_started_again_and_there_is_one_at_a_time(end
         assert not states(app.screen).get("failed")
 
 
+async def test_a_run_that_is_paused_here_is_paused_there_too(
+    small: Path, play_small: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = small / "runs" / "small-0a0b0c0d" / "hqfa" / "seed-0001"
+    opened = play_small(rounds=3, state=RunState.PAUSED)
+    write_run(opened, place)
+    opened.directory = place
+    monkeypatch.setattr(MarketApp, "sessions", [opened])
+    app = MarketApp(batch=small / "runs", out=small / "runs", folder=small)
+    with RunDirectory(place).locked():
+        async with app.run_test(size=(120, 40)) as pilot:
+            screen = await batch(pilot)
+            assert states(screen) == {"paused": 1}
+            await until(pilot, lambda: "paused, 3 of 12 rounds" in text(screen, "#preview"))
+            assert "running" not in painted(app)
+
+
 def is_removed(folder: Path) -> bool:
     """Remove a folder into which others may write meanwhile; return whether it is gone."""
     rmtree(folder, ignore_errors=True)
