@@ -67,6 +67,7 @@ MARKET = ("name", "description", "rounds", "dqi", "market")
 ELSEWHERE = {"data": "clients", "runs": "sweep", **dict.fromkeys(MARKET, "market")}  # sections on tabs of other names
 SERVICES = ("services",)
 ON_TAB = "on its tab a group, an intervention or a swept key"
+SWEEP = PANES["Sweep"]
 NEW = ("sweep", "")  # the row in which a key that is to be swept is chosen
 
 
@@ -159,6 +160,10 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             yield Static("", id="form-problems", markup=False)
         yield KeyBar()
 
+    @property
+    def _form(self) -> TabbedContent:
+        return self.query_one("#form", TabbedContent)
+
     def _rows_of(self, pane: str) -> ComposeResult:
         head = pane.removeprefix("tab-")
         match head:
@@ -206,29 +211,25 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         """Make what is in a tab when it is first shown; that of all tabs would take most of a second."""
         if pane.children:
             return
-        key = sub_forms().get(str(pane.id))
-        await pane.mount(
-            SubForm(key, self.document, self._rows, self._is_wrong) if key else Fields(*self._rows_of(str(pane.id)))
-        )
+        if key := sub_forms().get(str(pane.id)):
+            await pane.mount(SubForm(key, self.document, self._rows, self._is_wrong))
+        else:
+            await pane.mount(Fields(*self._rows_of(str(pane.id))))
         self._mark()
 
     # Entries of lists of tables, and swept keys
 
     async def _sub_form(self) -> SubForm:
         """Return the list on the tab that is shown, else that of the services, whose tab is shown from now on."""
-        form = self.query_one("#form", TabbedContent)
-        if form.active not in sub_forms():
-            form.active = PANES["Services"]
-        pane = form.get_pane(form.active)
+        if self._form.active not in sub_forms():
+            self._form.active = PANES["Services"]
+        pane = self._form.get_pane(self._form.active)
         await self._fill(pane)
         return pane.query_one(SubForm)
 
-    @property
-    def _sweeping(self) -> bool:
-        return self.query_one("#form", TabbedContent).active == PANES["Sweep"]
-
     async def action_add(self) -> None:
-        if self._sweeping:
+        if self._form.active == SWEEP:
+            await self._show(SWEEP, NEW)
             await next(row for row in self.query(FieldRow) if row.path == NEW).open()
             return
         entries = await self._sub_form()
@@ -248,11 +249,11 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self._check()
 
     async def action_remove(self) -> None:
-        if self._sweeping:
+        if self._form.active == SWEEP:
             for row in self.query("FieldRow:focus-within").results(FieldRow):
                 if row.path[0] == "sweep":
                     self.document.put(row.path, "")
-                    await self._show_sweep()
+                    await self._show(SWEEP, NEW)
             return
         entries = await self._sub_form()
         least = entries.key.schema.get("minItems", 0)
@@ -265,14 +266,16 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             why = f"A market needs at least {least} of them." if least else "There is none."
             self.notify(f"{why} Nothing is removed.", severity="warning")
 
-    async def _show_sweep(self, focused: KeyPath = NEW) -> None:
-        """Make the rows of the tab anew."""
-        fields = self.query_one("#tab-sweep Fields", Fields)
-        await fields.remove_children()
-        await fields.mount_all(self._rows_of(PANES["Sweep"]))
-        for row in fields.query(FieldRow):
-            if row.path == focused:
-                row.query(".editor").first().focus()
+    async def _show(self, tab: str, path: KeyPath = (), place: int = 0) -> None:
+        """Make what is on a tab anew, and go to the field of a key, or else to the first one."""
+        pane = self._form.get_pane(tab)
+        await pane.remove_children()
+        self._form.active = tab
+        await self._fill(pane)
+        for entries in pane.query(SubForm):
+            await entries.show(place)
+        shown: Widget = next((row for row in pane.query(FieldRow) if row.path == path), pane)
+        shown.query("OptionList, .editor").first().focus()
         self._check()
 
     # Checks
@@ -283,10 +286,10 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         if is_going(row):
             return
         if row.path == NEW:
-            _, place = sweepable(self.document.data)[event.text]
-            now = self.document.get(place)
+            known = sweepable(self.document.data)  # without the old name of a service that was renamed meanwhile
+            now = self.document.get(known[event.text][1]) if event.text in known else ABSENT
             self.document.put(("sweep", event.text), "[]" if now is ABSENT else value_text([now]))
-            await self._show_sweep(("sweep", event.text))
+            await self._show(SWEEP, ("sweep", event.text))
             return
         self.document.put(row.path, event.text, is_text=row.key.is_text)
         self._remember(row.path)
@@ -304,9 +307,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         """Keep what was before a change, of a key if one is given; what is typed into one field is one change."""
         if self.document.version is not self._now:
             if not path or not self._past or self._past[-1][-1] != path:
-                form = self.query_one("#form", TabbedContent)
-                place = next((entries.place for entries in form.get_pane(form.active).query(SubForm)), 0)
-                self._past.append((self._now, form.active, place, path))
+                tab = self._form.active
+                place = next((entries.place for entries in self._form.get_pane(tab).query(SubForm)), 0)
+                self._past.append((self._now, tab, place, path))
             self._now = self.document.version
 
     async def action_undo(self) -> None:
@@ -316,16 +319,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
             return
         self._now, tab, place, path = self._past.pop()
         self.document.version = self._now
-        form = self.query_one("#form", TabbedContent)
-        for pane in form.query(TabPane):
+        for pane in self._form.query(TabPane):
             await pane.remove_children()
-        form.active = tab
-        await self._fill(form.get_pane(tab))
-        for entries in form.get_pane(tab).query(SubForm):
-            await entries.show(place)
-        changed: Widget = next((row for row in self.query(FieldRow) if row.path == path), form.get_pane(tab))
-        changed.query("OptionList, .editor").first().focus()
-        self._check()
+        await self._show(tab, path, place)
 
     @work(thread=True, exclusive=True, group="check")
     def _examine(self) -> None:
@@ -420,10 +416,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self.query_one("#form-title", Static).update(title, layout=False)
 
     def _mark_tabs(self) -> None:
-        form = self.query_one("#form", TabbedContent)
         counts = Counter(_tab(problem.key) for problem in self.problems)
         for name, pane in PANES.items():
-            tab, label = form.get_tab(pane), f"{name} ✘{counts[pane]}" if counts[pane] else name
+            tab, label = self._form.get_tab(pane), f"{name} ✘{counts[pane]}" if counts[pane] else name
             if str(tab.label) != label:  # else it would be laid out again
                 tab.label = label
 
@@ -442,13 +437,12 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         self.app.push_screen(Jump(places), self._go)
 
     def _go(self, to: Widget | int | None) -> None:
-        form = self.query_one("#form", TabbedContent)
         if isinstance(to, Tab):
-            form.active = (to.id or "").removeprefix("--content-tab-")
+            self._form.active = (to.id or "").removeprefix("--content-tab-")
         elif isinstance(to, Widget):
             to.focus()
         elif to is not None:
-            fields = form.get_pane(form.active).query_one(Fields)
+            fields = self._form.get_pane(self._form.active).query_one(Fields)
             fields.scroll_relative(y=to * (fields.size.height - 1), animate=False)
             self.call_after_refresh(self.action_jump)
 

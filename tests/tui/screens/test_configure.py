@@ -695,3 +695,10 @@ async def test_keys_are_swept_that_are_chosen_from_a_list(app: MarketApp, small:
         assert not screen.document.changed
         await pilot.press("f6")
         await until(pilot, lambda: ("sweep", "services.beta.budget") in {r.path for r in screen.query(FieldRow)})
+        screen.document.put(("services", 0, "name"), '"renamed"')  # which the list does not know
+        (await row(screen, *NEW).open()).value = "services.alpha.budget"
+        await until(pilot, lambda: screen.document.get(("sweep", "services.alpha.budget")) == [])
+        await pilot.press("f2")
+        await until(pilot, lambda: row(screen, *NEW).query(Select), "the list anew")
+        (await row(screen, *NEW).open()).value = "services.renamed.budget"
+        await until(pilot, lambda: screen.document.get(("sweep", "services.renamed.budget")) == [10])

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from flmarket.core.installation import ROOT
@@ -187,6 +187,7 @@ def edits(draw: st.DrawFn) -> list[tuple[str, KeyPath, int, str]]:
     return [edit() for _ in range(draw(st.integers(1, 8)))]
 
 
+@settings(max_examples=100)  # which takes a second
 @given(st.sampled_from([*(path.read_text() for path in FILES), MARKET, *ODD.values()]), edits())
 def test_what_is_saved_is_what_was_edited_and_all_comments_stay_where_they_stood(
     text: str, drawn: list[tuple[str, KeyPath, int, str]]
