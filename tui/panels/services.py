@@ -15,7 +15,7 @@ from tui.style.colors import series_color, sign, tint
 from tui.style.formats import TableColumn, bar, percent, plain
 from tui.widgets.table_view import TableView
 
-REST = 118  # cells of the other columns, about
+REST = 128  # cells of the other columns, about
 BARS = range(6, 31)  # cells of a bar
 
 STATUS = {
@@ -42,9 +42,10 @@ class ServicesTable(TableView):
         TableColumn("status", "status"),
         TableColumn("accuracy", "accuracy → target %"),
         TableColumn("spent", "spent of budget"),
-        TableColumn("served", "served", right=True, leaves=6),
-        TableColumn("refused", "refused", right=True, leaves=5),
-        TableColumn("markup", "pay/bid", right=True, leaves=4),
+        TableColumn("served", "served", right=True, leaves=7),
+        TableColumn("refused", "refused", right=True, leaves=6),
+        TableColumn("left", "DQI left", right=True, leaves=4),
+        TableColumn("markup", "pay/bid", right=True, leaves=5),
         TableColumn("reward", "reward", right=True, leaves=3),
         TableColumn("policy", "policy", leaves=2),
         TableColumn("dataset", "data set", leaves=1),
@@ -74,6 +75,7 @@ class ServicesTable(TableView):
         mark = tint(self.app, mark_color, bold=row.status is Status.REACHED)
         faint = tint(self.app, "foreground", dim=not row.status.takes_part)
         markup = "–" if not row.mean_bid or row.mean_payment is None else f"{row.mean_payment / row.mean_bid:.2f}"
+        left = view.book.left[m] if view.event is None else None  # in a walk, the round is not over
         budget = row.spent / row.budget if row.budget else 0.0
         known = not math.isnan(row.accuracy)
         accuracy = f"{percent(row.accuracy) if known else '–':>5} → {percent(row.target_accuracy):>5} "
@@ -89,6 +91,7 @@ class ServicesTable(TableView):
             ),
             plain(f"{row.served}", faint),
             plain(f"{row.refused}", tint(self.app, "warning") if row.refused else faint),
+            plain("–" if left is None else f"{left:.2f}", faint),
             plain(markup, faint),
             plain(f"{row.reward:.2f}" if known else "–", faint),
             plain(row.policy, faint),
@@ -108,6 +111,8 @@ validation images where the scenario holds some out, else on test images. The su
 report` show the accuracy on test images. Where the scenario's backend trains nothing, both are on fitted curves.
 [b]spent of budget[/b]  what it paid this round; refused offers cost nothing.
 [b]served, refused[/b]  clients that trained for it, and offers that were outbid or dropped.
+[b]DQI left[/b]  how much more DQI the best set within its budget has than what it got, which [b]B[/b] shows; worked out
+for `pay-as-offered`, and unasked in small markets: clients times services up to 200.
 [b]pay/bid[/b]  mean payment over mean bid; 1.00 is exactly what clients ask.
 [b]reward[/b]  Omega ^ accuracy, the reward of the paper.
 [b]policy[/b]  what decides for it; `flmarket policies` describes each.

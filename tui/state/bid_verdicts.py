@@ -44,6 +44,9 @@ ORDER = (
 )
 """Verdicts, the most telling first: the order of the lines."""
 
+MOST_UNASKED = 200
+"""Clients times services of a market for which best sets are worked out unasked: those of `paper` take 1 ms a round."""
+
 OUTCOMES = {outcome: BidVerdict[outcome.name] for outcome in Outcome}
 
 WORDS = {
@@ -199,7 +202,20 @@ class RoundBook:
 
     def under_changes(self, service: int) -> dict[str, Possible]:
         """Return the best sets with one thing changed each."""
-        return under_changes(partial(self.best, service), [name for name, _ in self._rivals(service)])
+        rivals = [name for name, _ in self._rivals(service)]
+        return under_changes(partial(self.best, service), rivals, self.logged.services[service].budget)
+
+    @cached_property
+    def left(self) -> list[float | None]:
+        """What each service left on the table: the DQI of its best set less that of what it got.
+
+        None where that is not worked out, which it is unasked in small markets alone.
+        """
+        small = self.qualities.bid.size <= MOST_UNASKED
+        return [
+            self.best(m).quality - self.quality(m) if small and self.has_best(m) else None
+            for m in range(len(self.logged.services))
+        ]
 
     def _rivals(self, service: int) -> list[tuple[str, list[OfferReport]]]:
         names = [row.service for row in self.logged.services]

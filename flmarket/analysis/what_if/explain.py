@@ -90,7 +90,7 @@ class Explanation:
             f"{money(best.cost)}, {dqi} {best.quality:.4f} ({best.quality - quality:+.4f})."
         )
         rivals = [name for name in self._offers["service"].unique() if name != self._service]
-        changed = under_changes(self.possible, rivals)
+        changed = under_changes(self.possible, rivals, self._budget)
         for what, other in changed.items():
             yield f"{what}: {dqi} {other.quality:.4f} at best ({other.quality - best.quality:+.4f})."
         if not any(what.startswith("Without ") for what in changed):

@@ -63,8 +63,8 @@ def prices_of(
     return critical_prices(bids, offers, cores)
 
 
-def under_changes(best: Callable[..., Possible], rivals: Iterable[str]) -> dict[str, Possible]:
-    """Return the best that a service could have had with one thing changed, by what that is.
+def under_changes(best: Callable[..., Possible], rivals: Iterable[str], budget: Micro) -> dict[str, Possible]:
+    """Return the best that a service with a budget could have had with one thing changed, by what that is.
 
     ``best`` takes ``budget``, ``cores`` and ``without`` (``best_set``). A rival's absence is left out where it
     would have bought nothing.
@@ -73,6 +73,7 @@ def under_changes(best: Callable[..., Possible], rivals: Iterable[str]) -> dict[
     without = {f"Without {name}": best(without=name) for name in rivals}
     return {
         "One more unit of budget": best(budget=MICRO),
+        "Twice the budget": best(budget=budget),
         "One more core for each client": best(cores=1),
         **{what: other for what, other in without.items() if other.quality > now.quality},
     }

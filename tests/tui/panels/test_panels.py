@@ -68,6 +68,9 @@ async def test_w_says_who_won_the_client_and_b_what_more_would_have_bought(app: 
         sums = {line[:30].strip(): line.split() for line in listed(screen)}
         assert f"{got:.4f}" in sums["what it got"]
         assert f"{book.best(1, cores=1).quality:.4f}" in sums["one more core for each client"]
+        twice = book.best(1, budget=book.logged.services[1].budget)
+        assert f"{twice.quality:.4f}" in sums["twice the budget"]
+        assert screen.query_one(ServicesTable).cell(1, "left").plain == f"{best.quality - got:.2f}"
         clients = [line.split() for line in listed(screen) if re.match(r" \S? +\d+ ", line)]
         missed = {int(words[1]) for words in clients if words[0] == "+"}
         needless = {int(words[1]) for words in clients if words[0] == "\N{MINUS SIGN}"}

@@ -1,6 +1,7 @@
 """Reasons in words, and money told apart."""
 
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,13 +10,20 @@ from textual.app import App
 from des.allocation import NO_CORE, allocate
 from des.log_records import Outcome
 from des.mechanism import MECHANISMS, Clearing, Mechanism
+from des.observation import Status
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.what_if.explain import Explanation
 from flmarket.analysis.what_if.reasons import cash
-from support.screens import Play
+from scenarios.logs.directory import RunDirectory
+from support.screens import Play, Runner, play_headlessly, start_of
 from tui.panels.client_grid import ClientGrid
+from tui.state import bid_verdicts
 from tui.state.bid_verdicts import BidVerdict, RoundBook
+from tui.state.feeds import DirectoryFeed
 from tui.state.history import History
 from tui.state.moment import Moment, after, before
 from tui.state.pace import faster
+from tui.state.watched_run import Session
 
 
 @pytest.mark.parametrize(
@@ -53,6 +61,37 @@ def test_every_bid_has_a_verdict_and_a_reason_that_fits_the_log(play_small: Play
                 elif line.verdict is BidVerdict.MISFIT:
                     assert line.bid > service.budget - service.offered
     assert {BidVerdict.SERVED, BidVerdict.OUTBID, BidVerdict.MISFIT, BidVerdict.LEFT} <= seen
+
+
+@pytest.mark.parametrize("seed", [3, 8])
+def test_what_services_left_on_the_table_is_what_explain_says_of_the_logs(
+    small: Path, fake_runner: Runner, seed: int
+) -> None:
+    play_headlessly(start_of(small, seed=seed), fake_runner("formula"))
+    [directory] = (small / "runs").glob("*/*/seed-*")
+    logs, session = Logs.read_whole(RunDirectory(directory)), Session("small")
+    DirectoryFeed(session, directory).read()
+    missed = 0.0
+    for logged in session.history:
+        for row, left in zip(logged.services, session.book(logged).left, strict=True):
+            if row.status is Status.LEFT:
+                assert left is None
+                continue
+            told = Explanation(logs, logged.number, row.service)
+            served = [it.dqi for it in logged.offers if (it.service, it.outcome) == (row.service, Outcome.SERVED)]
+            assert left == pytest.approx(told.possible().quality - sum(served), abs=1e-12)
+            missed += left
+    assert missed > 0.1
+
+
+def test_what_services_left_is_worked_out_unasked_in_small_markets_alone(
+    play_small: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = play_small()
+    first = session.history[1]
+    assert None not in RoundBook(first, session.world).left
+    monkeypatch.setattr(bid_verdicts, "MOST_UNASKED", 23)  # of 8 clients and 3 services
+    assert set(RoundBook(first, session.world).left) == {None}
 
 
 def test_the_best_set_is_that_of_trying_all_sets(play_small: Play) -> None:

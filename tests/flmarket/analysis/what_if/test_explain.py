@@ -115,6 +115,10 @@ def test_the_words_of_a_round(logs: Logs) -> None:
     assert f"Client {row.client}: {Explanation(logs, row.round, row.service).why(row)}." in sentences
     assert any(sentence.startswith("The best in DQI within its budget, ") for sentence in sentences)
     assert any(sentence.startswith("One more unit of budget: DQI ") for sentence in sentences)
+    found = Explanation(logs, row.round, row.service)
+    twice = found.possible(budget=logs.conditions(row.round).budgets[row.service]).quality
+    more = f"({twice - found.possible().quality:+.4f})"
+    assert f"Twice the budget: DQI {twice:.4f} at best {more}." in sentences
 
 
 def test_who_values_clients_as_a_set_is_told_what_sets_are_worth(
