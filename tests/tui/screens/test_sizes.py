@@ -54,7 +54,7 @@ async def test_services_lose_columns_and_get_them_back(app: MarketApp, play_smal
         table = screen.query_one(ServicesTable)
         wide = titles(app)
         assert wide.split()[-2:-1] == ["set"]
-        for width, last in ((120, "policy"), (80, "served"), (200, "set")):
+        for width, last in ((120, "reward"), (80, "served"), (200, "set")):
             await resized(pilot, (width, 40))
             assert titles(app).split()[-2] == last
             assert not table.show_horizontal_scrollbar
