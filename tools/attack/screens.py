@@ -26,8 +26,8 @@ OPENINGS = ("tui", "tui quickstart", "tui mine.toml", "tui runs", "tui agent", "
 
 ESCAPES = (
     *("\x1b[A", "\x1b[B", "\x1b[C", "\x1b[D", "\x1b[H", "\x1b[F", "\x1b[5~", "\x1b[6~", "\x1b[Z"),  # arrows to back tab
-    *("\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~"),  # F1 to F5
-    *("\r", "\t", "\x1b", "\x7f", "\x03", "\x05", "\x10", "\x13"),  # enter to delete; with ctrl c, e, p, s
+    *("\x1bOP", "\x1bOQ", "\x1bOR", "\x1bOS", "\x1b[15~", "\x1b[17~"),  # F1 to F6
+    *("\r", "\t", "\x1b", "\x7f", "\x03", "\x05", "\x0f", "\x10", "\x13"),  # enter to delete; with ctrl c, e, o, p, s
 )
 KEYS = (*string.digits, *string.ascii_letters, *string.punctuation, " ", *ESCAPES * 3, b"\xff")
 PAUSES = (0.0, 0.01, 0.03, 0.1)  # seconds between two keys
@@ -115,7 +115,7 @@ class App:
         while not ending and self.status is None:
             self._terminal.type("\x11")
             self._wait(0.5)
-            self._terminal.type("\r")  # it asks, if a run is played
+            self._terminal.type("d\r")  # it asks, if a form is changed or a run is played
             self._wait(0.5)
         self._terminal.wait_until(lambda: self.status is not None)
         if self.status not in (0, 128 + ending):
