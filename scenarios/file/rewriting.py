@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cache
 from typing import Any
 
+from flmarket.core.files import BYTE_ORDER_MARK, laid_out_as
 from scenarios.file.keys import keys
 from scenarios.file.problems import BARE_KEY, Path
 from scenarios.file.schema import Scenario
@@ -17,7 +18,7 @@ _LINE = re.compile(r"[^\n]*\n|[^\n]+")
 
 
 def rewritten(
-    text: str,  # the file's, which is valid TOML
+    text: str,  # the file's, which is valid TOML, with its byte-order mark and its line ends
     was: Mapping[str, Any],  # its values
     now: Mapping[str, Any],  # those that it is to have
     origins: Origins,
@@ -27,7 +28,12 @@ def rewritten(
     New keys stand below those of their table, new tables where people write them, above the comments of what follows.
     A removed key leaves the comment above it; an entry of an array of tables goes with its comments.
     """
-    return _Rewriting(text, origins).text(was, now)
+    if same(was, now):
+        return text
+    plain = text.removeprefix(BYTE_ORDER_MARK)
+    if not re.search(r"(?<!\r)\n", plain):
+        plain = plain.replace("\r\n", "\n")
+    return laid_out_as(text, _Rewriting(plain, origins).text(was, now))
 
 
 def same(one: Any, other: Any) -> bool:

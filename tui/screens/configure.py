@@ -63,8 +63,8 @@ PANES = {
     "Interventions": "tab-interventions",
 }
 
-MARKET = ("name", "description", "rounds", "dqi", "market")
-ELSEWHERE = {"data": "clients", "runs": "sweep", **dict.fromkeys(MARKET, "market")}  # sections on tabs of other names
+# on tabs of other names
+ELSEWHERE = {"data": "clients", "runs": "sweep", **dict.fromkeys(("name", "description", "rounds", "dqi"), "market")}
 SERVICES = ("services",)
 ON_TAB = "on its tab a group, an intervention or a swept key"
 SWEEP = PANES["Sweep"]
@@ -164,19 +164,10 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
     def _form(self) -> TabbedContent:
         return self.query_one("#form", TabbedContent)
 
-    def _rows_of(self, pane: str) -> ComposeResult:
-        head = pane.removeprefix("tab-")
-        match head:
-            case "market":
-                yield from self._rows((), MARKET)
-            case "clients":
-                yield from self._rows((head,))
-                yield from self._rows((), ("data",))
-            case "sweep":
-                yield from self._sweep_rows()
-                yield from self._rows((), ("runs",))
-            case _:
-                yield from self._rows((head,))
+    def _rows_of(self, pane: str) -> Iterator[FieldRow]:
+        if pane == SWEEP:
+            yield from self._sweep_rows()
+        yield from self._rows((), [key for key in keys() if _tab(key.label) == pane and key.label != "sweep"])
 
     def _sweep_rows(self) -> Iterator[FieldRow]:
         """Yield a row for each swept key, and one in which another key is chosen."""
@@ -191,13 +182,13 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
         (sweep,) = (key for key in keys() if key.label == "sweep")
         yield FieldRow(replace(sweep, path=("add a key",), required=True), NEW, tuple(known), ABSENT)
 
-    def _rows(self, table: KeyPath, only: tuple[str, ...] = ()) -> Iterator[FieldRow]:
-        names, lists = installed().names, {key.path for key in sub_forms().values()}
-        for key in keys(table):
+    def _rows(self, table: KeyPath, shown: Sequence[Key] = ()) -> Iterator[FieldRow]:
+        """Yield the rows of some keys of a table, or of all."""
+        names = installed().names
+        for key in shown or keys(table):
             path = (*table, *key.path)
-            if (not only or key.path[0] in only) and path not in lists:
-                choices = key.choices if key.names is None else tuple(names[key.names])
-                yield FieldRow(key, path, choices, self.document.get(path))
+            choices = key.choices if key.names is None else tuple(names[key.names])
+            yield FieldRow(key, path, choices, self.document.get(path))
 
     def on_mount(self) -> None:
         for tab in self.query(Tab):
@@ -522,10 +513,10 @@ def _within(key: str, table: str) -> bool:
     return key == table or key.startswith(f"{table}.")
 
 
-def _tab(problem: str) -> str:
-    """Return the tab that shows the key of a problem."""
-    for pane, key in sub_forms().items():
-        if _within(problem, key.label):
+def _tab(key: str) -> str:
+    """Return the tab that shows a key."""
+    for pane, entries in sub_forms().items():
+        if _within(key, entries.label):
             return pane
-    section = problem.partition(".")[0]
+    section = key.partition(".")[0]
     return f"tab-{ELSEWHERE.get(section, section)}"

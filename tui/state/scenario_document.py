@@ -1,10 +1,9 @@
 """A scenario file that is being edited: its values, and its text, which changes only where a value does."""
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from flmarket.core.files import BYTE_ORDER_MARK, laid_out_as
+from flmarket.core.files import BYTE_ORDER_MARK
 from scenarios.file.problems import NAMED, Path, ScenarioError
 from scenarios.file.rewriting import Origins, rewritten, same
 from scenarios.file.toml import read_toml
@@ -37,13 +36,7 @@ class ScenarioDocument:
     @property
     def text(self) -> str:
         """The text to save; that of the file where no value has changed."""
-        data, origins = self.version
-        if same(self._original, data):
-            return self.file_text
-        text = self.file_text.removeprefix(BYTE_ORDER_MARK)
-        if not re.search(r"(?<!\r)\n", text):
-            text = text.replace("\r\n", "\n")
-        return laid_out_as(self.file_text, rewritten(text, self._original, data, origins))
+        return rewritten(self.file_text, self._original, *self.version)
 
     @property
     def data(self) -> dict[str, Any]:
