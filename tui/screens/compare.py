@@ -188,7 +188,10 @@ that are clear (their interval is without 0) are green where they are for the be
         }
         if not against:
             begun = {row.group for row in rows}
-            return "No seed in common: no differences" if baseline in begun and len(begun) > 1 else ""
+            if baseline in begun and len(begun) > 1:
+                return "No seed in common: no differences"
+            waiting = [group.name for place, group in enumerate(shown) if place not in begun]
+            return f"{waiting[0]} has no round yet" if len(waiting) == 1 else ""
         best = max(against, key=lambda place: against[place][0].interval.estimate)
         if parting := self._parting(rounds):
             return parting

@@ -294,6 +294,9 @@ def _named(session: Session, sessions: Sequence[Session], *more: str) -> str:
 
 def original(sessions: Sequence[Session]) -> int:
     """Return the place of the run that others are forks of; that of the first run if there is none."""
+    for session in sessions:
+        if session.origin in sessions:  # of a fork that has not begun no more is known
+            return sessions.index(session.origin)
     known = [place for place, session in enumerate(sessions) if session.scenario is not None]
     if first_intervention([sessions[place] for place in known]) is None:
         return 0

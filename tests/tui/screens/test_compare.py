@@ -373,6 +373,14 @@ async def test_a_fork_parts_from_its_original_at_a_mark_that_says_what_changed(
         assert screen.query(Plot).last().curves[0].ys[-1]
 
 
+async def test_a_fork_that_has_not_begun_is_compared_with_its_original(app: MarketApp, play_small: Play) -> None:
+    fork, run = Session("fork of small"), play_small()
+    fork.origin = run
+    async with showing(app, CompareScreen([fork, run], app), (120, 40)) as (_, screen):
+        assert "2 as-configured · round 12 ✔ complete (baseline)" in status(screen)
+        assert status(screen).startswith(" fork of small has no round yet")
+
+
 def test_a_mark_says_what_changed_first(play_small: Play, scenario_text: str) -> None:
     def fork(*changes: tuple[int, str, str]) -> Session:
         tables = (f'[[interventions]]\nround = {n}\nkey = "{key}"\nvalue = {value}\n' for n, key, value in changes)
