@@ -34,7 +34,7 @@ from tui.state.compared_runs import (
 )
 from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
-from tui.style.colors import SERIES, series_color, sign, signed, tint
+from tui.style.colors import SERIES, policy_places, series_color, sign, signed, tint
 from tui.style.formats import plain, shortened, told_apart
 from tui.style.key_names import named
 from tui.style.redraw import Redraw
@@ -145,6 +145,15 @@ that are clear (their interval is without 0) are green where they are for the be
         return [group for group in by_seed if self.sessions[group.runs[0]].scenario is not None]
 
     @property
+    def colors(self) -> list[str]:
+        """The colours of what is shown: those of the policies where these tell it apart."""
+        shown = self.shown
+        policies = [self.sessions[group.runs[0]].policy for group in shown]
+        places = policy_places(policies)
+        alone = len(places) == len(shown)
+        return [series_color(places[policy] if alone else place) for place, policy in enumerate(policies)]
+
+    @property
     def means(self) -> bool:
         return any(len(group.runs) > 1 for group in self.shown)
 
@@ -173,9 +182,9 @@ that are clear (their interval is without 0) are green where they are for the be
             return
         service = self.services[self.service]
         table = self.query_one(CompareTable)
-        table.show(rows, [group.name for group in shown])
+        table.show(rows, [group.name for group in shown], self.colors)
         curves = self.query_one(CompareCurves)
-        curves.show(self.sessions, rounds, service, self.metric, shown, baseline, table.place)
+        curves.show(self.sessions, rounds, service, self.metric, shown, self.colors, baseline, table.place)
 
     def _finding(
         self, rows: Sequence[ServiceRow], rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int
@@ -240,7 +249,7 @@ that are clear (their interval is without 0) are green where they are for the be
         Where there is no room for all, signs stand for states and what all have in common is said once, then names are
         cut, and at last signs stand alone.
         """
-        names = [group.name for group in shown]
+        names, colors = [group.name for group in shown], self.colors
         numbers = [f"round {max(rounds[run] for run in group.runs)}" for group in shown]
         states = [_state([self.sessions[run] for run in group.runs]) for group in shown]
         signs = [state.split()[0] for state in states]
@@ -254,7 +263,7 @@ that are clear (their interval is without 0) are green where they are for the be
             items = []
             for place, its in enumerate(zip(names, *words, strict=True)):
                 item = f" {sign(place)} {' '.join([its[0] + dot, *its[1:]])} "
-                items.append(Text(item, f"bold {series_color(place)}"))
+                items.append(Text(item, f"bold {colors[place]}"))
             items[baseline].append("(baseline) ")
             return _lines([*items, Text(end)], room)
 
@@ -264,7 +273,8 @@ that are clear (their interval is without 0) are green where they are for the be
             forms += (form(told_apart(names, width), *own, end=every) for width in widths)
             if (fitting := next((it for it in forms if len(it) <= lines), None)) is not None:
                 return fitting
-        return _lines([Text(f" {sign(n)} ", f"bold {series_color(n)}") for n in range(len(shown))], room)
+        alone = [Text(f" {sign(place)} ", f"bold {color}") for place, color in enumerate(colors)]
+        return _lines(alone, room)
 
     def _notes(self, shown: Sequence[PolicyRuns]) -> Text:
         seeds = [{self.sessions[run].seed for run in group.runs} for group in shown]

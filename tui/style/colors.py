@@ -5,6 +5,7 @@ Whatever a colour shows, a sign or a word shows too.
 
 from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
+from zlib import crc32
 
 from rich.segment import Segment
 from rich.style import Style
@@ -14,6 +15,7 @@ from textual.strip import Strip
 from textual.widgets import OptionList
 
 from scenarios.logs.run_state import RunState
+from tui.state.known_runs import PAPER_POLICIES
 from tui.textual_internals import active_app
 
 SERIES = ("#4FC3F7", "#FFB74D", "#81C784", "#E57FDD", "#F66D64", "#FFF176", "#4DB6AC", "#FF83AD", "#699EF5", "#AB90F9")
@@ -47,6 +49,23 @@ def _series(behind: tuple[str, ...]) -> tuple[str, ...]:
     if not behind:
         return ANSI_SERIES
     return tuple(legible(color, *behind) for color in (DEEP if Color.parse(behind[0]).brightness > 1 / 2 else SERIES))
+
+
+def policy_places(policies: Iterable[str]) -> dict[str, int]:
+    """Return the places of policies' colours, the same on every screen: the first are the paper's.
+
+    A policy whose place another one has that is shown takes the next one, as long as there are colours.
+    """
+    places: dict[str, int] = {}
+    others = range(len(PAPER_POLICIES), len(SERIES))
+    for name in sorted({*policies}, key=lambda name: (name not in PAPER_POLICIES, name)):
+        if name in PAPER_POLICIES:
+            places[name] = PAPER_POLICIES.index(name)
+            continue
+        turn = crc32(name.encode()) % len(others)
+        order = [*others[turn:], *others[:turn]]
+        places[name] = next((place for place in order if place not in places.values()), order[0])
+    return places
 
 
 def in_color(values: Sequence[float], *chosen: int) -> set[int]:

@@ -14,7 +14,7 @@ from flmarket.core.text import counted, duration
 from scenarios.logs.run_state import RunState
 from tui.state.batch_folder import Place, RunGroup, RunLine
 from tui.state.catalogue import age
-from tui.style.colors import series_color, signed, state_sign, state_style, tint
+from tui.style.colors import policy_places, series_color, signed, state_sign, state_style, tint
 from tui.style.formats import TableColumn, bar, fit, plain, within
 from tui.widgets.plot import ACROSS, axis
 from tui.widgets.table_view import TableView
@@ -205,7 +205,7 @@ class LeagueChart(Widget):
         faint = str(tint(self.app, "foreground", dim=True))
         every = (place.interval for several in self._leagues.values() for place in several)
         wide = self.size.width >= WIDE and any(interval and interval.known for interval in every)
-        names = sorted(place.group.first.policy for place in places)
+        colors = policy_places(place.group.first.policy for place in places)
         numbers = f"  {'seeds':>7}   mean  " + (f"{'interval':14}  " if wide else "")
         cells = max(1, self.size.width - width - len(numbers))
         values = [value for place in places for value in _values(place)]
@@ -219,7 +219,7 @@ class LeagueChart(Widget):
         yield Text.assemble((fit(_scenario(places), width), "bold"), (f"{numbers}{''.join(labels)}", faint))
         for place in places:
             group, interval = place.group, place.interval
-            color = series_color(names.index(group.first.policy))
+            color = series_color(colors[group.first.policy])
             line = Text.assemble(fit(INDENT + group.first.policy, width))
             line.append(f"  {f'{len(place.accuracies)} of {len(group.runs)}':>7}  ", faint)
             if interval is None:

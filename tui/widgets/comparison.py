@@ -12,7 +12,7 @@ from textual.events import Resize
 from flmarket.analysis.results.report import Difference, Estimate
 from tui.state.compared_runs import PolicyRuns, ServiceRow, band_series, difference_series, mean_series, parting
 from tui.state.watched_run import Session
-from tui.style.colors import FEW_IN_COLOR, in_color, series_color, sign, tint
+from tui.style.colors import FEW_IN_COLOR, in_color, sign, tint
 from tui.style.formats import TableColumn, plain, told_apart
 from tui.style.sentences import CURVES, accuracy_words
 from tui.widgets.plot import LONGEST
@@ -45,13 +45,25 @@ class CompareCurves(Vertical):
         service: str,
         metric: str,  # what to draw of the service
         groups: Sequence[PolicyRuns],  # of the runs; a run of its own is a group of one
+        colors: Sequence[str],  # of the groups
         baseline: int,  # the place of the group that differences are from
         chosen: int | None,  # that of the chosen row's group
     ) -> None:
         """Draw the mean of a service's metric in each group of runs, each run up to its round."""
         values, differences = self.query(ZoomPlot)
         over = tuple(session.over for session in sessions)
-        drawn = (tuple(rounds), over, service, metric, self.app.theme, tuple(groups), baseline, chosen, values.window)
+        drawn = (
+            tuple(rounds),
+            over,
+            service,
+            metric,
+            self.app.theme,
+            tuple(groups),
+            tuple(colors),
+            baseline,
+            chosen,
+            values.window,
+        )
         if drawn == self._drawn:
             return
         self._drawn = drawn
@@ -85,18 +97,18 @@ class CompareCurves(Vertical):
             label = f"{100 * target:.4g}"
             values.level(100 * target, label, str(tint(self.app, "foreground")))
             # As much room at the right, so that the rounds of both plots stand below each other.
-            differences.level(0, " " * len(label), series_color(baseline))
+            differences.level(0, " " * len(label), colors[baseline])
         names = told_apart([group.name for group in groups], LONGEST)
         accuracies = [mean_series(*group, service, "test_accuracy", max(1, last))[1] for group in played]
         shown = in_color([ys[-1] if ys else nan for ys in accuracies], baseline, baseline if chosen is None else chosen)
         values.border_subtitle = f"{FEW_IN_COLOR}, and the baseline" if len(shown) < len(groups) else ""
         grey = str(tint(self.app, "foreground", dim=True))
-        looks = [(series_color(n), sign(n), name) if n in shown else (grey,) for n, name in enumerate(names)]
+        looks = [(colors[n], sign(n), name) if n in shown else (grey,) for n, name in enumerate(names)]
         for place, group in enumerate(played):
             xs, *ends = band_series(*group, service, metric, first, points=1)
             if xs and place in shown:  # beside each other, before the end
                 beside = max(first, xs[-1] - APART * (last - first) * (len(of) - place))
-                values.curve([beside] * 2, [scale * end[-1] for end in ends], series_color(place))
+                values.curve([beside] * 2, [scale * end[-1] for end in ends], colors[place])
         least, most = _range(pairs, late)
         slack = (most - least) / 2  # a curve begins where it is at last not far from what decides
         limits = {values: (floor, high + reach / 2), differences: (least - slack, most + slack)}
@@ -156,11 +168,12 @@ class CompareTable(TableView):
 
     _shown: Sequence[ServiceRow] = ()
     _names: Sequence[str] = ()
+    _colors: Sequence[str] = ()
 
-    def show(self, rows: Sequence[ServiceRow], names: Sequence[str]) -> None:
-        """Show one row for each service and group of runs; ``names`` are those of the groups."""
+    def show(self, rows: Sequence[ServiceRow], names: Sequence[str], colors: Sequence[str]) -> None:
+        """Show one row for each service and group of runs; ``names`` and ``colors`` are those of the groups."""
         chosen = _key(self._shown[self.cursor]) if self._shown else None
-        self._shown, self._names = rows, names
+        self._shown, self._names, self._colors = rows, names, colors
         self.rows(len(rows))
         self.cursor = next((place for place, row in enumerate(rows) if _key(row) == chosen), self.cursor)
 
@@ -171,7 +184,7 @@ class CompareTable(TableView):
 
     def cells(self, index: int) -> Sequence[Text]:
         row = self._shown[index]
-        color = series_color(row.group)
+        color = self._colors[row.group]
         cells = {
             "sign": plain(sign(row.group), color),
             "run": plain(self._names[row.group], color),

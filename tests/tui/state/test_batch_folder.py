@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.style import Style
 
 import tui.state.run_standing
 from des.log_records import ServiceReport
@@ -24,10 +25,13 @@ from scenarios.running.runner import execute
 from support.runs import RECORDED
 from support.screens import Play, painted, write_run
 from tui.app import MarketApp
+from tui.screens.compare import CompareScreen
 from tui.state.batch_folder import ORDERS, Place, RunLine, RunsFolder, grouped, leagues, ordered, run_directories
 from tui.state.compared_runs import market_name, name_of
 from tui.state.run_standing import RunStanding, standing
 from tui.widgets.batch_tables import LeagueChart
+from tui.widgets.comparison import CompareTable
+from tui.widgets.plot import Plot
 
 LONG_AGO = 1_000_000_000
 
@@ -244,6 +248,31 @@ async def test_it_is_drawn_on_one_axis(places: list[Place]) -> None:
         head = painted(app).splitlines()[1]
         assert re.search(r"mean +60\.\d +6[01]\.\d .* 6[12]\.\d", head)
         assert "interval" not in head  # one seed has none
+
+
+async def test_a_policy_has_one_colour_in_the_league_and_in_compare(
+    app: MarketApp, play_small: Play, places: list[Place]
+) -> None:
+    sessions = [play_small(), play_small()]
+    for session, policy in zip(sessions, ("lcfa", "hqfa"), strict=True):
+        session.policy = policy
+    async with app.run_test(size=(120, 40)) as pilot:
+        chart = LeagueChart()
+        await app.screen.mount(chart, before=0)
+        chart.show({FOLDER: places}, FOLDER)
+        lines = {line.plain.split()[0]: line for line in chart.render().split() if "●" in line.plain}
+        assert lines.keys() == {"hqfa", "lcfa"}
+        for compared in (sessions, sessions[::-1]):
+            app.push_screen(CompareScreen(compared, app))
+            await pilot.pause(0.3)
+            table = app.screen.query_one(CompareTable)
+            styles = {curve.name: curve.style for curve in app.screen.query(Plot).first().curves if curve.sign}
+            for policy, line in lines.items():
+                color = line.get_style_at_offset(app.console, line.plain.index("●")).color
+                row = [session.policy for session in compared].index(policy)
+                assert (
+                    Style.parse(styles[policy]).color == Style.parse(str(table.cell(row, "run").style)).color == color
+                )
 
 
 def test_a_folder_of_a_sweep_shows_its_values(tmp_path: Path) -> None:

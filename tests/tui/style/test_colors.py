@@ -12,11 +12,13 @@ from rich.style import Style
 from textual.theme import BUILTIN_THEMES
 from textual.widget import Widget
 
+from learning.policy import POLICIES
 from support.screens import Play, strips, until, watching
 from tui.app import MarketApp
 from tui.panels.services import STATUS_COLOR, ServicesTable
 from tui.screens.compare import CompareScreen
-from tui.style.colors import ANSI_SERIES, BAR, SERIES, contrast, series_color, tint
+from tui.state.known_runs import PAPER_POLICIES
+from tui.style.colors import ANSI_SERIES, BAR, SERIES, contrast, policy_places, series_color, tint
 from tui.style.formats import per_second
 from tui.widgets.comparison import CompareTable
 from tui.widgets.entry_list import EntryList
@@ -246,3 +248,13 @@ async def test_in_themes_without_colours_of_ours_all_of_it_is_in_reverse(app: Ma
             app.theme = theme
             await pilot.pause()
             assert in_reverse_video(chosen_row(screen.query_one(ServicesTable)))
+
+
+def test_a_policy_has_its_colour_in_any_company() -> None:
+    others = ("as-configured", "oort", "greedy", "worth")
+    alone = {name: policy_places([name])[name] for name in (*PAPER_POLICIES, *others)}
+    for company in ((), PAPER_POLICIES[:2], PAPER_POLICIES):
+        assert all(policy_places([name, *company])[name] == place for name, place in alone.items())
+    policies = POLICIES.names()
+    assert len(set(policy_places(policies[:6]).values())) == 6  # no two of them share one
+    assert set(policy_places(policies).values()) == set(range(len(SERIES)))
