@@ -145,7 +145,7 @@ that are clear (their interval is without 0) are green where they are for the be
         return [group for group in by_seed if self.sessions[group.runs[0]].scenario is not None]
 
     @property
-    def colors(self) -> list[str]:
+    def curve_colors(self) -> list[str]:
         """The colours of what is shown: those of the policies where these tell it apart."""
         shown = self.shown
         policies = [self.sessions[group.runs[0]].policy for group in shown]
@@ -182,9 +182,9 @@ that are clear (their interval is without 0) are green where they are for the be
             return
         service = self.services[self.service]
         table = self.query_one(CompareTable)
-        table.show(rows, [group.name for group in shown], self.colors)
+        table.show(rows, [group.name for group in shown], self.curve_colors)
         curves = self.query_one(CompareCurves)
-        curves.show(self.sessions, rounds, service, self.metric, shown, self.colors, baseline, table.place)
+        curves.show(self.sessions, rounds, service, self.metric, shown, self.curve_colors, baseline, table.place)
 
     def _finding(
         self, rows: Sequence[ServiceRow], rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int
@@ -249,7 +249,7 @@ that are clear (their interval is without 0) are green where they are for the be
         Where there is no room for all, signs stand for states and what all have in common is said once, then names are
         cut, and at last signs stand alone.
         """
-        names, colors = [group.name for group in shown], self.colors
+        names, colors = [group.name for group in shown], self.curve_colors
         numbers = [f"round {max(rounds[run] for run in group.runs)}" for group in shown]
         states = [_state([self.sessions[run] for run in group.runs]) for group in shown]
         signs = [state.split()[0] for state in states]
