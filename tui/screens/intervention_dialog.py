@@ -40,7 +40,8 @@ class BudgetShocks(OptionList):
     BINDINGS = [Binding(str(n), f"choose({n - 1})", f"Budget {words}") for n, words in enumerate(SHOCKS, 1)]
 
     def __init__(self, budget: Micro) -> None:
-        self.values = [round(factor * budget) / MICRO for factor in SHOCKS.values()]
+        exact = [round(factor * budget) / MICRO for factor in SHOCKS.values()]
+        self.values = [int(value) if value.is_integer() else value for value in exact]  # as people write them
         multiples = enumerate(zip(SHOCKS, self.values, strict=True), 1)
         lines = (f"{n}  {words} = {value:.10g}" for n, (words, value) in multiples)
         super().__init__(*lines, id="shocks", compact=True, markup=False)

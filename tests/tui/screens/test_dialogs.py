@@ -214,6 +214,7 @@ async def test_a_quarter_a_half_and_twice_a_budget_are_of_what_is_in_force(
     assert [(it.round, it.key, it.value) for it in made] == [
         (4, "services.beta.budget", value) for value in (1.75, 3.5, 14, 3.5)
     ]
+    assert [str(it.value) for it in made] == ["1.75", "3.5", "14", "3.5"]
 
 
 async def test_of_a_service_that_has_left_it_is_said_and_no_other_is_proposed(app: MarketApp, play_small: Play) -> None:
