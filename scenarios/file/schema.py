@@ -156,7 +156,9 @@ def _part(table: type[BaseModel], keys: Mapping[str, Any], whole: str, path: str
         else:  # an empty list is no value: in the whole, it stands for an absent key
             notes = [note for note in field.metadata if not isinstance(note, Doc)]
             notes += [MinLen(1)] if field.default == () else []
-            absent = Field(default=None, json_schema_extra={"absent": f"as in {whole}"})
+            extra = field.json_schema_extra or {}
+            names = {"names": extra["names"]} if "names" in extra else {}  # which the form offers
+            absent = Field(default=None, json_schema_extra={**names, "absent": f"as in {whole}"})
             part[name] = Annotated[field.annotation | None, *notes, Doc(f"As {path}{name} in {whole}."), absent]
     return part
 

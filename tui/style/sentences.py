@@ -13,7 +13,7 @@ from flmarket.core.plugins import summary
 from flmarket.core.text import counted
 from scenarios.build import bid_range, population_spec
 from scenarios.file.keys import departures, keys, schema_at
-from scenarios.file.problems import Path
+from scenarios.file.problems import NAMED, Path
 from scenarios.file.schema import REGISTRIES, Scenario
 from scenarios.file.toml import value_text
 from scenarios.loader import points
@@ -120,20 +120,26 @@ def plugin_words(kind: str, name: str, table: Path | None = None) -> tuple[str, 
     return words, ", ".join(options)
 
 
+def _value(data: Any, path: Path) -> Any:
+    """Return what stands at a path, None if nothing does."""
+    for part in path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
 def plugin_meanings(data: Mapping[str, Any]) -> Meanings:
     """Return what the plug-ins are that a scenario names, valid or not, and which options they take."""
     words: dict[Path, str] = {}
-    services = data.get("services")
-    tables: dict[Path, Any] = {(): data}
-    tables |= {("services", m): one for m, one in enumerate(services if isinstance(services, list) else ())}
-    for table, values in tables.items():
+    lists = {path: _value(data, path) for path in NAMED}
+    places = [(*path, m) for path, them in lists.items() if isinstance(them, list) for m in range(len(them))]
+    for table in ((), *places):
         for key in keys(table):
             if key.names is not None:
                 *above, name = path = (*table, *key.path)
-                found = values
-                for part in key.path:
-                    found = found.get(part) if isinstance(found, Mapping) else None
-                chosen = found if isinstance(found, str) else key.default or ""
+                chosen = str(_value(data, path) or key.default)
                 words[path], options = plugin_words(key.names, chosen, tuple(above))
                 label = "policy_options" if name == "policy" else "options"
                 if words[path] and schema_at((*above, label)) is not None:

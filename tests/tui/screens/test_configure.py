@@ -457,6 +457,20 @@ async def test_a_list_says_what_each_choice_is_and_is_searched_by_typing(app: Ma
         assert "→ Each client bids its cost" in row(screen, "clients", "behaviour", "kind").note
 
 
+@pytest.mark.slow
+async def test_costs_and_behaviours_of_groups_are_chosen_from_lists_too(app: MarketApp, small: Path) -> None:
+    path = small / "small.toml"
+    path.write_text(path.read_text() + '\n[[clients.groups]]\nname = "ring"\ncount = 2\n')
+    async with app.run_test(size=(120, 40)) as pilot:
+        screen = await form(app, pilot, small)
+        screen.query_one("#form", TabbedContent).active = "tab-groups"
+        await until(pilot, lambda: screen.query("#tab-groups FieldRow"))
+        found = row(screen, "clients", "groups", 0, "behaviour", "kind")
+        (await found.open()).value = "ring"
+        await until(pilot, lambda: "→ Rings rotate the lowest bid" in found.note)
+        assert "→ ring: " in row(screen, "clients", "groups", 0, "behaviour", "options").note
+
+
 WRONG = {
     "clients = { cost = 5 }": ("clients", "cost", "per_sample"),
     "clients = [5]": ("clients", "cost", "per_sample"),
