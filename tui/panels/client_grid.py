@@ -132,7 +132,7 @@ class ClientGrid(LineView):
         assert view is not None  # noqa: S101 - a line is there
         cores = view.book.cores(index)
         marks = [view.mark(m, index) for m in range(len(view.logged.services))]
-        used = sum(mark not in (*"×·∘z!? ",) for mark in marks)
+        used = sum(mark not in (*"×·∘z? ",) for mark in marks)  # also where the update did not arrive
         offline = index in view.book.conditions.offline
         use = "offline" if offline else f"{used}/{cores} " + ("■" * used + "□" * (cores - used) if cores <= 3 else "")
         label = Text(f"{index:>5} ", end="")

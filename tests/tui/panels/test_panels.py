@@ -9,7 +9,7 @@ from textual.pilot import Pilot
 from textual.widgets import Static
 
 import tui.screens.market
-from des.log_records import Kind
+from des.log_records import Kind, Outcome
 from support.screens import Play, painted, rendered, until, watching
 from tui.app import MarketApp
 from tui.panels.answers import AnswerPanel, BestLines, WhyTable
@@ -345,3 +345,21 @@ async def test_a_sign_or_a_name_stands_where_a_service_has_its_colour(
                         signs = {text.strip(), *words.split()}
                         assert sign(place) in signs or name in f"{title} {words}", (panel.__name__, words)
             assert found, panel.__name__
+
+
+async def test_a_core_is_in_use_also_where_the_update_did_not_arrive(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    text = scenario_text.replace("cores = 1\n", "cores = 1\ndeparture_rate = 0.5\n")
+    async with watching(app, play_small(text)) as (pilot, screen):
+        dropped = next(
+            (logged.number, offer.client)
+            for logged in screen.session.history
+            for offer in logged.offers
+            if offer.outcome is Outcome.DROPPED
+        )
+        await pilot.press("g", *str(dropped[0]), "enter", "3", "ctrl+home", *["down"] * dropped[1])
+        grid = screen.query_one(ClientGrid)
+        assert grid.line(dropped[1])[0].plain.split()[:2] == [str(dropped[1]), "1/1"]
+        await pilot.press("b")
+        assert f"client {dropped[1]}, 1 of 1 cores in use" in str(screen.query_one(BookPanel).border_title)
