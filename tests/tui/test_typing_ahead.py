@@ -21,15 +21,20 @@ from textual.widgets import Checkbox, Input, OptionList, Select, SelectionList, 
 import tui.screens
 from scenarios.loader import parse
 from support.screens import PATIENCE, Play, until
+from support.tiers import slow
 from tui.app import MarketApp
+from tui.screens.batch import BatchScreen
+from tui.screens.compare import CompareScreen
 from tui.screens.configure import ConfigureScreen, SaveDialog
 from tui.screens.dialog import Closing, Dialog, Jump, LeaveDialog, QuitDialog
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.help import HelpScreen
 from tui.screens.intervention_dialog import InterventionDialog
+from tui.screens.market import MarketScreen
 from tui.screens.playback import GotoDialog
 from tui.screens.run_dialogs import PickRunsDialog, StartRunDialog
 from tui.screens.search import Palette, SearchLine
+from tui.screens.training import TrainingScreen
 from tui.widgets.form_field import FieldRow
 from tui.widgets.line_view import LineView
 
@@ -207,3 +212,22 @@ async def test_the_app_ends_whatever_is_typed_meanwhile(app: MarketApp, wait: fl
             typed(app, *["question_mark", "down", "down", "tab", "escape"] * 60)
             await asyncio.sleep(wait)
             app.exit()
+
+
+WATCHING: dict[type[Screen[Any]], Opened] = {
+    MarketScreen: lambda app, small, play: MarketScreen(play(), app),
+    CompareScreen: lambda app, small, play: CompareScreen([play(), play(seed=2)], app),
+    BatchScreen: lambda app, small, play: BatchScreen(small, app),
+    TrainingScreen: lambda app, small, play: TrainingScreen([small / "agent.csv"]),
+}
+
+
+@pytest.mark.parametrize(
+    "kind", [CompareScreen, *slow(*(kind for kind in SCREENS | WATCHING if kind is not CompareScreen))]
+)
+async def test_the_app_ends_while_a_screen_opens(at_home: Path, play_small: Play, kind: type[Screen[Any]]) -> None:
+    """Some of its parts are there, and others are not."""
+    app = MarketApp(out=at_home / "runs", folder=at_home)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await until(pilot, lambda: app.home.entries)
+        app.push_screen((SCREENS | WATCHING)[kind](app, at_home, play_small))

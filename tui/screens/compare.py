@@ -171,7 +171,8 @@ that are clear (their interval is without 0) are green where they are for the be
 
     def draw(self) -> None:
         """Show the runs as they are now."""
-        if not self.is_mounted or not self.query("#compare-table"):
+        # The plots are there later than the table, and go sooner.
+        if not (self.is_mounted and self.query("#compare-table") and self.query(ZoomPlot)):
             return
         for session in self.sessions:
             session.seen(self)
