@@ -37,6 +37,9 @@ COLORS = {
     WANTED: "warning",
 }
 
+ASKED = {BidVerdict.UNWANTED.value, BidVerdict.MISFIT.value}
+"""The signs next to which there is room for what the client asks."""
+
 
 class Heat:
     """Groups of clients by services, at a moment of a run."""
@@ -140,7 +143,7 @@ class ClientGrid(LineView):
         cells = Text(end="")
         for m, mark in enumerate(marks):
             here = m == self.column and (self.is_chosen(index) or (self.has_focus and index == self.cursor))
-            words = f" {mark}{self._detail(view, m, index)}"
+            words = f" {mark}{self._detail(view, m, index, mark)}"
             color = COLORS.get(mark)
             style = tint(self.app, color or "foreground", bold=color == "success", dim=color is None)
             cells.append(fit(words, self._cell), style)
@@ -162,9 +165,11 @@ class ClientGrid(LineView):
             cells.append(fit(words, self._cell), style)
         return label, cells
 
-    def _detail(self, view: Moment, m: int, client: int) -> str:
-        """Return the text next to the sign: the core, and the price paid; for an unpaid offer, the payment."""
+    def _detail(self, view: Moment, m: int, client: int, mark: str) -> str:
+        """Return the text next to the sign: the core and the price paid, the payment that was not, or else the bid."""
         offer = view.book.offer(m, client)
+        if self._cell >= 9 and mark in ASKED:
+            return f"  {cash(int(view.book.qualities.bid[m, client]))}"
         if offer is None or (view.event is not None and not view.allocated):
             return ""
         core = "" if offer.core is None else str(offer.core)
@@ -222,7 +227,7 @@ class ClientsPanel(Panel):
 [b]●0 4.75[/b]  served, on core 0, for 4.75
 [b]× 4.60[/b]   outbid: K services offered this client more
 [b]![/b]   dropped: awarded a core, but the update did not arrive in time
-[b]·[/b]   not chosen      [b]∘[/b]  does not fit the service's remaining budget
+[b]· 4.60[/b]   not chosen; it asks for 4.60      [b]∘[/b]  does not fit the service's remaining budget
 [b]z[/b]   offline         blank  the service has left
 
 [b]2/2[/b]  the cores in use, of those that the client has

@@ -19,12 +19,12 @@ from tui.style.formats import TableColumn, plain, wrapped
 from tui.widgets.table_view import TableView
 
 BID, OFFER = TableColumn("bid", "bid", right=True), TableColumn("offer", "offer", right=True)
-PRICE = TableColumn("price", "wins at", right=True)
+PRICE = TableColumn("price", "wins at", right=True, leaves=2)
 BARS, WHY = TableColumn("result", "", least=20, grows=True), TableColumn("why", "why", leaves=1)
 QUALITY = (
-    TableColumn("dqi", "DQI", right=True, leaves=4),
-    TableColumn("size", "D", right=True, leaves=3),
-    TableColumn("emd", "EMD", right=True, leaves=2),
+    TableColumn("dqi", "DQI", right=True, leaves=5),
+    TableColumn("size", "D", right=True, leaves=4),
+    TableColumn("emd", "EMD", right=True, leaves=3),
 )
 COLORS = {
     BidVerdict.SERVED: "success",
@@ -52,7 +52,14 @@ SIGN = 2  # cells before a bar, for the sign of what came of the bid
 class BookTable(TableView):
     """The table of bids, which are made when they come into view."""
 
-    DETAILS: tuple[TableColumn, ...] = (BID, OFFER, BARS, *QUALITY, WHY)  # after the column that says whose bid it is
+    DETAILS: tuple[TableColumn, ...] = (
+        BID,
+        OFFER,
+        PRICE,
+        BARS,
+        *QUALITY,
+        WHY,
+    )  # after the column that says whose bid it is
 
     by_client = offered = False
     sort = "result"
