@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+import numpy as np
 from rich.text import Text
 from textual.app import ComposeResult
 
@@ -12,10 +13,12 @@ from flmarket.core.text import counted
 from tui.panels.panel import Panel, Selected
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
-from tui.style.formats import fit, plain, seconds
+from tui.style.formats import BLOCKS, fit, plain, seconds
 from tui.widgets.line_view import LineView
 
 LABEL = 13
+LEAST = 3  # rows from which on a chart below the jobs says something
+HEIGHTS = f" {BLOCKS}"
 
 
 class CoreLines(LineView):
@@ -100,7 +103,23 @@ class CoreLines(LineView):
         bar.append("▒" * max(0, stop - max(turn, start)), series_color(place))
         if job.outcome is Outcome.DROPPED and now >= end:
             bar.append(" ! dropped", tint(self.app, "warning"))
+        elif now >= end and stop + len(took := f" {(end - (job.start or first)) / MICRO:.2f} s") <= self._room:
+            bar.append(took, tint(self.app, "foreground", dim=True))
         return label, bar
+
+    def under(self, row: int) -> tuple[Text, Text] | None:
+        """Return a line of the chart of the cores in use, once the round is over, in the room below the jobs."""
+        rows = self.size.height - self.HEADER - self.count
+        if self._now is not None or not self._jobs or rows < LEAST:
+            return None
+        first, last = self._span
+        times = first + (last - first) * (np.arange(self._room) + 0.5) / self._room
+        spans = [(job.start or first, last if job.end is None else job.end) for job in self._jobs]
+        busy = np.sum([(start <= times) & (times < end) for start, end in spans], axis=0)
+        top = busy.max() * (rows - row) / rows
+        heights = np.clip(len(BLOCKS) * (1 - (top - busy) * rows / busy.max()), 0, len(BLOCKS)).round().astype(int)
+        label = plain(fit(f"{top:>6.0f}{' used' * (not row)}", LABEL))
+        return label, plain("".join(HEIGHTS[height] for height in heights), tint(self.app, "primary"))
 
 
 class CoresPanel(Panel):
@@ -110,7 +129,7 @@ class CoresPanel(Panel):
     NAME = "Cores"
     HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded a job, with the sign
 of the service. The block is local training for it; [b]▒[/b] is the upload of the update. A service waits for its last
-client.
+client. Where there is room, a chart below has the number of cores in use at each time.
 
 In a walk through events (e), the chart grows with the clock."""
 

@@ -72,6 +72,10 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
         """Return a line: its fixed part, and the part that scrolls sideways."""
         raise NotImplementedError
 
+    def under(self, row: int) -> tuple[Text, Text] | None:
+        """Return what stands in a row of the room below the last line, if anything does."""
+        return None
+
     def render_lines(self, crop: Region) -> list[Strip]:
         # Looked up once, not for each line.
         self._base, self._bar, self._wide = self.rich_style, bar(self.app), GUTTER + self.room
@@ -83,16 +87,18 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             fixed, moving = self.head()
         elif 0 <= index < self.count:
             fixed, moving = self.line(index)
+        elif index >= self.count and (under := self.under(index - self.count)) is not None:
+            fixed, moving = under
         else:
             return Strip.blank(width, self._base)
-        below = y >= self.HEADER
-        gutter = Segment(BAR, self._bar) if below and self.is_chosen(index) else Segment(" " * GUTTER)
+        listed = self.HEADER <= y < self.HEADER + self.count - self.scroll_offset.y
+        gutter = Segment(BAR, self._bar) if listed and self.is_chosen(index) else Segment(" " * GUTTER)
         left, rest = self._segments(fixed), self._segments(moving)
         if self.scroll_offset.x:
             rest = list(Strip(rest).crop(self.scroll_offset.x, self.scroll_offset.x + width))
         # A strip keeps caches of its own: one for each line is enough.
         line = cut([gutter, *left, *rest], width)
-        if below and self.has_focus and self.at_cursor(index):
+        if listed and self.has_focus and self.at_cursor(index):
             return Strip(over(line, self._base, selection(self.app)), width)
         return Strip([Segment(text, self._base + style if style else self._base) for text, style, _ in line], width)
 
