@@ -1,7 +1,11 @@
 """Curves over the rounds: accuracy with targets, reward, spend or price."""
 
+from collections.abc import Sequence
 from math import isnan
 
+import numpy as np
+from numpy.typing import NDArray
+from rich.text import Text
 from textual import on
 from textual.app import ComposeResult
 from textual.binding import Binding
@@ -12,10 +16,13 @@ from tui.panels.panel import Panel
 from tui.state.history import METRICS
 from tui.state.moment import Moment
 from tui.style.colors import FEW_IN_COLOR, in_color, series_color, sign, tint
+from tui.style.formats import TableColumn, plain
 from tui.style.sentences import CURVES, accuracy_words
 from tui.widgets.line_view import copy
+from tui.widgets.table_view import TableView
 from tui.widgets.zoom import ZOOM, Zooming, ZoomPlot, room
 
+ROOMY, ROUNDS = 60, 20  # cells and rows from which on there is a table beside the plot
 MOST_TARGETS = 4  # with more services than this, only the chosen one's target is drawn
 
 
@@ -26,6 +33,34 @@ class CurveArea(Container, can_focus=True):
 
     def compose(self) -> ComposeResult:
         yield ZoomPlot()
+        yield HistoryTable()
+
+
+class HistoryTable(TableView, can_focus=False):
+    """The chosen service's numbers in the round that is shown and in those before it, the newest first."""
+
+    COLUMNS = (
+        TableColumn("round", "round", right=True),
+        TableColumn("accuracy", "acc. %", right=True),
+        TableColumn("spent", "spend", right=True),
+        TableColumn("mean_payment", "price", right=True),
+    )
+
+    _last = 0
+    _numbers: Sequence[NDArray[np.float64]] = ()  # of each column but the first, by round
+
+    def show(self, view: Moment, last: int) -> None:
+        """Show a service's rounds up to the last one."""
+        history = view.session.history
+        self._last = last
+        self._numbers = [history.column(column.key, last)[:, view.service] for column in self.COLUMNS[1:]]
+        self.rows(last)
+
+    def cells(self, index: int) -> Sequence[Text]:
+        number = self._last - index
+        accuracy, *money = (column[number - 1] for column in self._numbers)
+        words = (f"{number}", *(f"{value:.2f}" for value in (100 * accuracy, *money)))
+        return [plain("–" if cell == "nan" else cell) for cell in words]
 
 
 class CurvesPanel(Panel, Zooming):
@@ -65,6 +100,10 @@ have colours and names, and the rest are grey."""
     def _zoomed(self) -> None:
         self.redraw()
 
+    def on_resize(self) -> None:
+        wide, high = self.size
+        self.query_one(HistoryTable).display = wide >= ROOMY and high >= ROUNDS
+
     def next_metric(self) -> None:
         self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
         self.redraw()
@@ -87,11 +126,13 @@ have colours and names, and the rest are grey."""
         words = "validation accuracy" if view.split else accuracy_words([view.scenario])
         self.entitle(CURVES.get(self.metric, f"{words} %, ┄ targets"))
         last = _last(view)
-        plot = self.query_one(ZoomPlot)
-        drawn = (last, view.service, self.metric, self.app.theme, plot.window)
+        plot, table = self.query_one(ZoomPlot), self.query_one(HistoryTable)
+        drawn = (last, view.service, self.metric, self.app.theme, plot.window, table.display)
         if drawn == self._drawn or not self.display:
             return
         self._drawn = drawn
+        if table.display:
+            table.show(view, last)
         rows = view.logged.services
         whole = room(view.round)
         first, end = plot.show(whole if view.scenario is None else min(view.scenario.rounds, whole), at=last)
