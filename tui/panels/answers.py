@@ -26,7 +26,7 @@ from tui.widgets.line_view import LineView
 
 KEPT = 256  # rounds and services whose best sets are kept
 
-LABEL, NUMBER = 30, 10  # widths of columns, in cells
+LABEL, NUMBER = 30, 9  # widths of columns, in cells
 
 CLIENT = ("DQI", "bid", "paid", "best set")  # the titles of what is said of a client; the last is what it costs there
 
@@ -60,8 +60,10 @@ class BestLines(LineView):
     _lines: Sequence[tuple[Text, int | None]] = ()  # each with its client
 
     _client: int | None = None  # that is chosen on the screen
+    _name = ""  # of the service
 
     def show(self, view: Moment, best: Best | None) -> None:
+        self._name = "" if best is None else view.logged.services[best.service].service
         self._lines = [] if best is None else [*self._sums(best), *self._clients(view.book, best)]
         self._client = view.client
         self.resize(len(self._lines), self.room)
@@ -76,7 +78,7 @@ class BestLines(LineView):
             self.post_message(Selected(client=client))
 
     def head(self) -> tuple[Text, Text]:
-        words = f"{'':{LABEL}}{'DQI':>{NUMBER}}{'more':>{NUMBER}}" if self._lines else ""
+        words = f"{fit(self._name, LABEL)}{'DQI':>{NUMBER}}{'more':>{NUMBER}}" if self._lines else ""
         return Text(end=""), plain(words, "bold")
 
     def line(self, index: int) -> tuple[Text, Text]:
@@ -97,6 +99,7 @@ class BestLines(LineView):
     def _clients(self, book: RoundBook, best: Best) -> Iterator[tuple[Text, int | None]]:
         """Yield the clients that it got or could have had: those that it missed, those in both sets, and the rest."""
         m, served, clients = best.service, book.served(best.service), set(best.set.clients.tolist())
+        room, most = self.room - (1 + len(CLIENT)) * NUMBER - 2, max(book.qualities.dqi[m].max(), 1e-9)
         yield plain(f"{'client':>{NUMBER}}" + "".join(f"{title:>{NUMBER}}" for title in CLIENT), "bold"), None
         for client in sorted({*served, *clients}, key=lambda client: (client in served, client not in clients, client)):
             sign, color = (" ", "foreground") if client in clients else ("−", "error")
@@ -109,7 +112,8 @@ class BestLines(LineView):
                 winning(int(best.set.prices[client]), int(book.qualities.bid[m, client])) if client in clients else "",
             )
             line = f" {sign}{client:>{NUMBER - 2}}" + "".join(f"{cell:>{NUMBER}}" for cell in cells)
-            yield plain(line, tint(self.app, color)), client
+            bar = (SERVED if client in served else REFUSED) * round(room * book.qualities.dqi[m, client] / most)
+            yield plain(f"{line}  {bar}", tint(self.app, color)), client
 
 
 class AnswerPanel(Panel):
@@ -126,6 +130,7 @@ class AnswerPanel(Panel):
 [b]wins at[/b]  the payment that wins the client for sure, the others' offers being what they were.
 [b]B[/b]  the best set that the chosen service could have bought within its budget, the others' offers being what they
 were, and what it could have bought with one thing changed. [b]more[/b] is how much more DQI that is than what it got.
+In a large terminal it stands below the answer to [b]W[/b], too. Bars are DQI.
 [b]+ −[/b]  clients that it missed, and clients that it had and that are not in the best set.
 
 Sets are measured by the sum of their DQI (one below zero counts as zero), which is not accuracy. Both are worked out
@@ -134,6 +139,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
     def __init__(self) -> None:
         super().__init__()
         self.best = False  # whether it shows the best set, or why
+        self._asked = False  # whether the user wants to know
         self._known: dict[Key, Best] = {}
         self._wanted: tuple[Key, RoundBook] | None = None
         self._working = False
@@ -149,9 +155,9 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
 
     def ask(self, *, best: bool) -> None:
         """Show the answer to one of the questions."""
-        self.best = best
+        self.best, self._asked = best, True
         focused = self.has_focus_within
-        self.query_one(WhyTable).display, self.query_one(BestLines).display = not best, best
+        self.set_class(best, "-best")
         if focused:
             self.target.focus()
         self.call_after_refresh(self.redraw)  # the bars are as long as there is room, which is known after the layout
@@ -160,11 +166,15 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
         self.ask(best=not self.best)
 
     def draw(self, view: Moment) -> None:
-        self._wanted = None
-        if self.best:
-            self._show_best(view, min(view.service, len(view.logged.services) - 1))
-        else:
+        self._wanted, lines = None, self.query_one(BestLines)
+        if not self.best:
             self._show_why(view)
+        if self.best or (self._asked and lines.display):  # in a large terminal it is below the client's book
+            best, words = self._best(view, min(view.service, len(view.logged.services) - 1))
+            lines.show(view, best)
+            if self.best:
+                self.entitle(f"the best set of {view.logged.services[view.service].service} (W: why this winner)")
+                self.query_one(GrowingText).show(words)
 
     def _show_why(self, view: Moment) -> None:
         client, table = view.asked, self.query_one(WhyTable)
@@ -179,9 +189,9 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
                 words.append(f"{price} wins client {client} for {name} for sure.")
         self.query_one(GrowingText).show(" ".join(words))
 
-    def _show_best(self, view: Moment, service: int) -> None:
+    def _best(self, view: Moment, service: int) -> tuple[Best | None, str]:
+        """Return the best set if it is known, and what is to be said of it; if it is not, work it out."""
         row, book = view.logged.services[service], view.book
-        self.entitle(f"the best set of {row.service} (W: why this winner)")
         key, best = (view.session, view.round, service), None
         if view.absence(service):
             words = f"{view.absence(service)}."
@@ -199,8 +209,7 @@ for `pay-as-offered` alone. [b]i[/b] plays on with something changed."""
         else:
             best = self._known[key]
             words = in_words(book, best)
-        self.query_one(GrowingText).show(words)
-        self.query_one(BestLines).show(view, best)
+        return best, words
 
     def _work(self) -> None:
         """Work out what is wanted; meanwhile only the newest that is wanted waits."""

@@ -1,5 +1,6 @@
 """The screens at every size, where no key, button or name is lost that one needs; and the mouse on them."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,13 +13,14 @@ from des.log_records import MarketEvent
 from scenarios.loader import parse
 from scenarios.logs.run_state import RunState
 from support.screens import Play, notes, painted, screen_of, until, watching
+from support.shell import flmarket
 from tui.app import MarketApp
 from tui.panels import event_log
 from tui.panels.answers import AnswerPanel
 from tui.panels.client_grid import ClientGrid
 from tui.panels.event_log import EventLines
 from tui.panels.gantt import CoreLines
-from tui.panels.layout import PanelBar
+from tui.panels.layout import PANELS, PanelBar
 from tui.panels.order_book import BookPanel
 from tui.panels.panel import Panel
 from tui.panels.services import ServicesTable
@@ -99,6 +101,41 @@ async def test_panels_are_side_by_side_where_there_is_room_and_rivalry_and_answe
         await resized(pilot, (160, 48))
         await pilot.press("escape")
         assert app.screen is not screen
+
+
+@pytest.fixture(scope="module")
+def paper(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the scenario of the paper, with surrogates in place of networks."""
+    out = tmp_path_factory.mktemp("paper")
+    flags = ["--set", "training.backend=surrogate", "--out", str(out), "-q"]
+    assert flmarket("run", "paper", *flags).returncode == 0
+    [run] = out.glob("*/*/seed-*")
+    return run
+
+
+def blank(app: MarketApp, panel: Panel) -> float:
+    """The share of a panel's cells, inside its frame, that are in stretches of six blank ones and more."""
+    room = panel.region.shrink((1, 1, 1, 1))
+    lines = [line[room.x : room.right] for line in painted(app).splitlines()[room.y : room.bottom]]
+    return sum(len(stretch) for line in lines for stretch in re.findall(" {6,}", line)) / room.area
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("question", ["W", "B"])
+async def test_no_panel_of_a_large_terminal_is_mostly_blank_in_the_middle_of_a_run(
+    app: MarketApp, paper: Path, question: str
+) -> None:
+    session = app.runs.open(paper)
+    async with watching(app, session, (200, 60)) as (pilot, screen):
+        await until(pilot, lambda: session.over, "all rounds")
+        for round_ in (40, 41):
+            screen.show_round(round_)
+            await pilot.press("3", "down", question)
+            await until(pilot, lambda: all(worker.is_finished for worker in app.workers), "the best set")
+            await pilot.pause(0.3)
+            shares = {panel.NAME: round(blank(app, panel), 2) for panel in screen.panels.all if panel.display}
+            assert [*shares] == [panel.NAME for panel in PANELS]
+            assert max(shares.values()) <= 0.4, shares.items()
 
 
 @pytest.mark.slow
