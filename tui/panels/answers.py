@@ -50,7 +50,7 @@ class Best:
 class WhyTable(BookTable):
     """A client's book, with what each service would have had to pay."""
 
-    DETAILS = (BID, OFFER, PRICE, BARS, WHY)
+    DETAILS = (BID, PRICE, OFFER, BARS, WHY)
     by_client = True
 
 
@@ -60,10 +60,10 @@ class BestLines(LineView):
     _lines: Sequence[tuple[Text, int | None]] = ()  # each with its client
 
     _client: int | None = None  # that is chosen on the screen
-    _name = ""  # of the service
+    _title = ""
 
     def show(self, view: Moment, best: Best | None) -> None:
-        self._name = "" if best is None else view.logged.services[best.service].service
+        self._title = "" if best is None else f"what {view.logged.services[best.service].service} could have had"
         self._lines = [] if best is None else [*self._sums(best), *self._clients(view.book, best)]
         self._client = view.client
         self.resize(len(self._lines), self.room)
@@ -78,7 +78,7 @@ class BestLines(LineView):
             self.post_message(Selected(client=client))
 
     def head(self) -> tuple[Text, Text]:
-        words = f"{fit(self._name, LABEL)}{'DQI':>{NUMBER}}{'more':>{NUMBER}}" if self._lines else ""
+        words = f"{fit(self._title, LABEL)}{'DQI':>{NUMBER}}{'more':>{NUMBER}}" if self._lines else ""
         return Text(end=""), plain(words, "bold")
 
     def line(self, index: int) -> tuple[Text, Text]:
@@ -91,7 +91,7 @@ class BestLines(LineView):
         room = max(1, self.room - LABEL - 2 * NUMBER - 2)
         most = max(*rows.values(), 1e-9)
         for place, (what, quality) in enumerate(rows.items()):
-            more = f"{quality - best.got:+.4f}" if place else ""
+            more = f"{quality - best.got:+.4f}" if place else f"{100 * best.got / max(best.set.quality, 1e-9):.0f} %"
             line = plain(f"{fit(what, LABEL)}{quality:>{NUMBER}.4f}{more:>{NUMBER}}  ")
             line.append((REFUSED if place else SERVED) * round(room * quality / most), series_color(best.service))
             yield line, None

@@ -43,7 +43,6 @@ class HistoryTable(TableView, can_focus=False):
         TableColumn("round", "round", right=True),
         TableColumn("accuracy", "acc. %", right=True),
         TableColumn("spent", "spend", right=True),
-        TableColumn("mean_payment", "price", right=True),
     )
 
     _last = 0
@@ -131,6 +130,7 @@ have colours and names, and the rest are grey."""
         if drawn == self._drawn or not self.display:
             return
         self._drawn = drawn
+        plot.grid = table.display
         if table.display:
             table.show(view, last)
         rows = view.logged.services

@@ -1,6 +1,7 @@
 """The order book: all bids to a service, or all of a client's, with the offer and the reason for what happened."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from rich.text import Span, Text
 from textual import on
@@ -19,7 +20,7 @@ from tui.style.formats import TableColumn, plain, wrapped
 from tui.widgets.table_view import TableView
 
 BID, OFFER = TableColumn("bid", "bid", right=True), TableColumn("offer", "offer", right=True)
-PRICE = TableColumn("price", "wins at", right=True, leaves=2)
+PRICE = TableColumn("price", "wins at", right=True)
 BARS, WHY = TableColumn("result", "", least=20, grows=True), TableColumn("why", "why", leaves=1)
 QUALITY = (
     TableColumn("dqi", "DQI", right=True, leaves=5),
@@ -52,14 +53,8 @@ SIGN = 2  # cells before a bar, for the sign of what came of the bid
 class BookTable(TableView):
     """The table of bids, which are made when they come into view."""
 
-    DETAILS: tuple[TableColumn, ...] = (
-        BID,
-        OFFER,
-        PRICE,
-        BARS,
-        *QUALITY,
-        WHY,
-    )  # after the column that says whose bid it is
+    # After the column that says whose bid it is.
+    DETAILS: tuple[TableColumn, ...] = (BID, replace(PRICE, leaves=2), OFFER, BARS, *QUALITY, WHY)
 
     by_client = offered = False
     sort = "result"
@@ -148,7 +143,7 @@ class BookTable(TableView):
             "emd": plain(f"{bid.emd:.3g}"),
             "why": plain(why, color),
         }
-        if PRICE in self.columns:
+        if any(column.key == PRICE.key for column in self.columns):
             known = view.event is None and bid.verdict not in {BidVerdict.LEFT, BidVerdict.OFFLINE}
             price = view.book.price(bid.service, bid.client) if known else None
             cells[PRICE.key] = plain("" if price is None else winning(price, bid.bid))
@@ -186,7 +181,7 @@ class BookTable(TableView):
             bid.service,
             rivals,
             served=done and bid.verdict is BidVerdict.SERVED,
-            asked=tint(self.app, "foreground"),
+            asked=tint(self.app, "foreground", dim=bid.payment is None),
         )
 
     def told(self, bid: Line) -> str:
@@ -226,9 +221,10 @@ class BookPanel(Panel):
 
 [b]bid[/b]  what the client asks for its work: its cost (docs/costs.md), or what its behaviour makes of it.
 [b]offer[/b]  what the service offered to pay; blank if it made no offer.
-[b]━ ╌[/b]  the offer on the axis of money: solid where it was served, broken where it was not; [b]│[/b] is the bid. The
-signs of other services stand at what they offered the client; those that are underlined got it. Prices that share
-a cell stand in their order, and [b]=[/b] joins those that are equal.
+[b]━ ╌[/b]  the offer on the axis of money: solid where it was served, broken where it was not; [b]│[/b] is the bid, to
+which [b]┈[/b] leads where there is no offer. The signs of other services stand at what they offered the client; those
+that are underlined got it. Prices that share a cell stand in their order, and [b]=[/b] joins those that are equal.
+[b]wins at[/b]  the payment that wins the client for sure, the others' offers being what they were.
 [b]● × ! · ∘ z[/b]  served, outbid, dropped, not chosen, does not fit the remaining budget, offline.
 [b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
 [b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data: exactly, or as market.dqi says.

@@ -13,7 +13,7 @@ from des.money import MICRO, Micro
 from tui.style.colors import series_color, sign
 from tui.widgets.plot import Axis, axis
 
-BID, SERVED, REFUSED, EQUAL = "│", "━", "╌", "="
+BID, SERVED, REFUSED, NONE, EQUAL = "│", "━", "╌", "┈", "="
 LEGEND = f"{BID} bid  {SERVED} served  {REFUSED} not  1 2 rivals  {EQUAL} equal"
 BETWEEN = range(6, 17)  # cells from one tick to the next
 
@@ -56,11 +56,11 @@ class PriceAxis:
         served: bool,
         asked: Style,  # how a bid is drawn
     ) -> Text:
-        """Return the bar of an offer from 0 on, with the bid, and the signs of the rivals at their offers.
+        """Return the bar of an offer, else of the bid, from 0 on, with the bid and the signs of rivals at their offers.
 
         Prices that share a cell stand beside each other, the lower one at the left; ``=`` joins those that are equal.
         """
-        mark, own = SERVED if served else REFUSED, series_color(service)
+        mark, own = (SERVED if served else REFUSED, series_color(service)) if offer is not None else (NONE, asked)
         prices: dict[Micro, list[tuple[str, Style | str]]] = {bid: [(BID, asked)]}
         if offer is not None:
             prices.setdefault(offer, [(mark, own)])
@@ -75,7 +75,7 @@ class PriceAxis:
         free = self.cells
         for price in sorted(prices, reverse=True):  # back from the end, if there is no room there
             free = begins[price] = min(begins[price], free - len(prices[price]))
-        end = 0 if offer is None else max(0, begins[offer] + 1)
+        end = max(0, begins[bid] if offer is None else begins[offer] + 1)
         line = [mark] * end + [" "] * (self.cells - end)
         styles: dict[int, Style | str] = {}
         for price, marks in prices.items():

@@ -18,8 +18,8 @@ from textual.widget import Widget
 
 from tui.style.formats import fit
 
-DASH, PLAYHEAD = "┄", "│"
-FREE = frozenset((" ", DASH, PLAYHEAD))  # what the name of a curve may cover
+DASH, PLAYHEAD, GRID = "┄", "│", "·"
+FREE = frozenset((" ", DASH, PLAYHEAD, GRID))  # what the name of a curve may cover
 FARTHEST = 8  # cells to the left of its place at which the sign of a curve may stand, if there is no room nearer
 NEAR = 2  # rows from the end of a curve at which its name may stand, and one more for each that ends beside it
 LONGEST = 24  # cells of a name
@@ -117,6 +117,8 @@ class Plot(Widget):
     Plot > .plot--tick { color: $text-muted; }
     """
 
+    grid = False  # whether faint lines lead from the ticks at the left across the plot
+
     def __init__(self) -> None:
         super().__init__()
         self._base = Style()
@@ -195,6 +197,8 @@ class Plot(Widget):
         cells = [[("─", frame)] * columns, *([("│", frame)] + [(" ", base)] * (columns - 1) for _ in range(1, rows))]
         for row, _ in up.ticks:
             cells[row][0] = "┤", frame
+            if self.grid and row:
+                cells[row][1:] = [(GRID, frame)] * (columns - 1)
         for column, _ in across.ticks:
             cells[0][column] = "┬", frame
         cells[0][0] = "└", frame
@@ -251,7 +255,7 @@ class Plot(Widget):
             rows[up.cell(y, len(cells))].append(self._style(style))
         for row, styles in rows.items():
             for column, (character, _) in enumerate(cells[row]):
-                if character == " ":
+                if character in {" ", GRID}:
                     cells[row][column] = DASH, styles[column % len(styles)]
 
     def _labels(self, up: Axis, rows: int) -> dict[int, tuple[str, Style]]:

@@ -138,7 +138,7 @@ async def test_where_there_is_no_answer_it_says_why(
     async with watching(app, play_small(scenario_text + more)) as (pilot, screen):
         await pilot.press("home", *keys.split())
         await until(pilot, lambda: words in said(screen), words)
-        assert not listed(screen)
+        assert "B" not in keys or not listed(screen)
 
 
 @pytest.mark.slow
@@ -260,11 +260,11 @@ async def test_the_order_book_gives_reasons_and_follows_what_is_chosen(app: Mark
         assert bids == sorted(bids)
         # The bars have the room and quality and reasons follow where there is more.
         await pilot.press("home", "4")
-        assert re.search(r"offer +0 .* DQI +D ", painted(app))
+        assert re.search(r"bid +offer +0 .* DQI +D ", painted(app))
         assert "DQI" in rendered(screen, "#book-reason")
         await pilot.press("m")
         await pilot.pause()
-        assert re.search(r"offer +0.* DQI +D +EMD +why", painted(app))
+        assert re.search(r"bid +wins at +offer +0.* DQI +D +EMD +why", painted(app))
 
 
 def refused(screen: MarketScreen) -> list[tuple[int, int]]:

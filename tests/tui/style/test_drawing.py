@@ -13,7 +13,7 @@ from rich.style import Style
 from des.money import MICRO
 from scenarios.logs.run_state import RunState
 from tui.app import MarketApp
-from tui.panels.price_bars import BID, REFUSED, SERVED, PriceAxis, Rival
+from tui.panels.price_bars import BID, NONE, REFUSED, SERVED, PriceAxis, Rival
 from tui.panels.services import ServicesTable
 from tui.style import redraw
 from tui.style.colors import sign, signed
@@ -223,9 +223,9 @@ def test_bars_ticks_bids_and_rivals_stand_at_their_prices() -> None:
     assert set(line[17:40]) == {" "}
 
 
-def test_an_offer_that_was_not_served_is_broken_and_a_bid_without_one_stands_alone() -> None:
+def test_an_offer_that_was_not_served_is_broken_and_dots_lead_to_a_bid_without_one() -> None:
     assert set(bar(2, 4)) == {REFUSED, BID, " "}
-    assert bar(2, None).split() == [BID]
+    assert bar(2, None).split() == [NONE * 8 + BID]
 
 
 @pytest.mark.parametrize("price", [0.01, 5, 9.99])  # also where there is no room on one side
