@@ -129,8 +129,9 @@ class AnswerPanel(Panel):
 [b]W[/b]  why the chosen client serves whom it serves: its order book, with what would have won it for each service.
 [b]wins at[/b]  the payment that wins the client for sure, the others' offers being what they were.
 [b]B[/b]  the best set that the chosen service could have bought within its budget, the others' offers being what they
-were, and what it could have bought with one thing changed. [b]more[/b] is how much more DQI that is than what it got.
-In a large terminal it stands below the answer to [b]W[/b], too. Bars are DQI.
+were, and what it could have bought with one thing changed. [b]more[/b] is how much more DQI that is than what it got,
+[b]%[/b] how much of the best set's DQI it got, and bars are DQI. In a large terminal, it stands below the answer to
+[b]W[/b], too.
 [b]+ −[/b]  clients that it missed, and clients that it had and that are not in the best set.
 
 Sets are measured by the sum of their DQI (one below zero counts as zero), which is not accuracy. Both are worked out
