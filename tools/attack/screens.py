@@ -118,7 +118,7 @@ class App:
             self._terminal.type("d\r")  # it asks, if a form is changed or a run is played
             self._wait(0.5)
         self._terminal.wait_until(lambda: self.status is not None)
-        if self.status not in (0, 128 + ending):
+        if self.status not in (0, 128 + ending, 128 + signal.SIGINT):  # ctrl+c, before it reads keys
             yield f"ended by signal {ending}: status {self.status}"
 
     def _kill(self, number: int) -> None:
