@@ -58,14 +58,17 @@ async def play(stage: Stage) -> None:
     await stage.say("Key i: what if this service had a quarter of its budget from now on?", 3)
     await stage.press("1")
     await stage.until(lambda: isinstance(app.screen, screens.CompareScreen))
-    fork = app.sessions[-1]
+    fork, shared = app.sessions[-1], len(session.history)
     for one in (session, fork):
         app.runs.play_at(one, APART)
-    await stage.until(lambda: fork.state is RunState.PAUSED)
+    await stage.until(lambda: fork.state is RunState.PAUSED and len(fork.history) >= shared)
     await stage.say("The changed run is a fork, beside its original, which is left as it was", 3)
     await stage.press("space")
+    for more in (3, 6, 9, 12):
+        await stage.until(lambda more=more: fork.over or len(fork.history) >= shared + more)  # type: ignore[misc]
+        await stage.say("The two part, round by round", 0.9)
     await stage.until(lambda: session.over and fork.over)
-    await stage.say("The two part: what the change cost, service by service", 6)
+    await stage.say("What the change cost, service by service", 6)
 
 
 class DemoApp(MarketApp):
