@@ -66,15 +66,18 @@ class PriceAxis:
             prices.setdefault(offer, [(mark, own)])
         for rival in rivals:
             look = f"bold underline {series_color(rival.service)}" if rival.served else series_color(rival.service)
-            marks = prices.setdefault(rival.payment, [])
-            marks += [(EQUAL, asked)] * bool(marks) + [(sign(rival.service), look)]
+            if rival.payment in prices:
+                prices[rival.payment] += (EQUAL, asked), (sign(rival.service), look)
+            else:
+                prices[rival.payment] = [(sign(rival.service), look)]
         begins, free = dict[Micro, int](), 0
         for price in sorted(prices):
             begins[price] = max(free, self.cell(price))
             free = begins[price] + len(prices[price])
-        free = self.cells
-        for price in sorted(prices, reverse=True):  # back from the end, if there is no room there
-            free = begins[price] = min(begins[price], free - len(prices[price]))
+        if free > self.cells:  # no room at the end: back from there
+            free = self.cells
+            for price in reversed(begins):
+                free = begins[price] = min(begins[price], free - len(prices[price]))
         end = max(0, begins[bid] if offer is None else begins[offer] + 1)
         line = [mark] * end + [" "] * (self.cells - end)
         styles: dict[int, Style | str] = {}
