@@ -181,9 +181,9 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
 
     def _count(self) -> int:
         """Return how many runs are asked for; raise InputError if they cannot be played."""
-        policies, seeds = self.query_one(SelectionList).selected, self._seeds
-        places = max((len(self._points_with(policy)) for policy in policies), default=1) if self._point == WHOLE else 1
-        if (count := places * len(policies) * len(seeds)) > MOST_IN_BATCH:
+        places = [len(self._points_with(policy)) for policy in self.query_one(SelectionList).selected]
+        count = len(self._seeds) * (sum(places) if self._point == WHOLE else len(places))
+        if count > MOST_IN_BATCH:
             raise InputError(f"{count:,} runs are too many; choose at most {MOST_IN_BATCH:,}, or use flmarket run")
         return count
 
