@@ -53,7 +53,7 @@ async def play(stage: Stage) -> None:
         await stage.say("Three services compete for the same clients, round after round", 0.9)
     await stage.press("space", "O", "4", "m")
     await stage.say("Keys 4 and m: why each client trains for this service, or does not", 4)
-    await stage.press("m", "f", "1", "i")
+    await stage.press("m", "f", "1", "down", "down", "i")  # of the third service, as the first may have left
     await stage.until(lambda: isinstance(app.screen, screens.InterventionDialog))
     await stage.say("Key i: what if this service had a quarter of its budget from now on?", 3)
     await stage.press("1")
