@@ -34,7 +34,7 @@ from tui.state.compared_runs import (
 )
 from tui.state.history import COMPARED
 from tui.state.watched_run import Session, SessionChanged
-from tui.style.colors import SERIES, policy_places, series_color, sign, signed, tint
+from tui.style.colors import SERIES, policy_places, series_color, sign, signed, state_sign, tint
 from tui.style.formats import plain, shortened, told_apart
 from tui.style.key_names import named
 from tui.style.redraw import Redraw
@@ -372,4 +372,4 @@ def _state(runs: Sequence[Session]) -> str:
     if len(states) == 1:
         return signed(runs[0].state)
     over = sum(run.over for run in runs)
-    return f"▶ {over} of {len(runs)} over"
+    return f"{state_sign(RunState.INTERRUPTED if over == len(runs) else RunState.RUNNING)} {over} of {len(runs)} over"

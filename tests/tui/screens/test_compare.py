@@ -571,6 +571,17 @@ async def test_runs_that_wait_join_their_group_when_they_begin(app: MarketApp, p
         assert "3 small · as-configured · seed 2 · round 0 … waiting" in rendered(screen, "#compare-status")
 
 
+async def test_a_group_of_which_one_run_was_interrupted_does_not_look_as_if_it_ran(
+    app: MarketApp, play_small: Play
+) -> None:
+    sessions = [play_small(seed=0), play_small(seed=1, rounds=5, state=RunState.INTERRUPTED)]
+    async with showing(app, CompareScreen(sessions, app), (120, 40)) as (_, screen):
+        assert "■ 2 of 2 over" in status(screen)
+        sessions[1].state = RunState.RUNNING
+        screen.draw()
+        assert "▶ 1 of 2 over" in status(screen)
+
+
 @pytest.mark.slow
 async def test_another_policy_now_is_the_open_run_of_it(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
