@@ -128,7 +128,7 @@ async def test_no_panel_of_a_large_terminal_is_mostly_blank_in_the_middle_of_a_r
     session = app.runs.open(paper)
     async with watching(app, session, (200, 60)) as (pilot, screen):
         await until(pilot, lambda: session.over, "all rounds")
-        for round_ in (40, 41):
+        for round_ in (40, 41):  # in others some are a little more, and once a service has left, much more
             screen.show_round(round_)
             await pilot.press("3", "down", question)
             await until(pilot, lambda: all(worker.is_finished for worker in app.workers), "the best set")
