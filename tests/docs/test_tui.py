@@ -58,7 +58,7 @@ async def test_the_walk_of_the_page_is_as_it_says(tmp_path: Path) -> None:
         await promised(f"{OUTBID} 0.90")
         await shown(f"12 1/1 ■ {OUTBID} 0.90 ●0 0.90")  # digits' cell of client 12, and strokes'
         await press("4", "m", "slash", "12", "enter")
-        await shown(f"12 0.90 0.90 {OUTBID}")
+        await shown(f"12 0.90 0.900001 0.90 {OUTBID}")
         await promised("lost the draw against strokes, which pays 0.90 too")
         await press("b")
         await shown("client 12, 1 of 1 cores in use")
