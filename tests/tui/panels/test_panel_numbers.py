@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.optimize import Bounds, LinearConstraint, milp
 from textual.pilot import Pilot
 
 import flmarket
@@ -28,7 +29,7 @@ from tui.app import MarketApp
 from tui.panels import gantt as cores
 from tui.panels.answers import AnswerPanel, BestLines, WhyTable
 from tui.panels.client_grid import LABEL, ClientGrid
-from tui.panels.curves import CurvesPanel
+from tui.panels.curves import CurvesPanel, HistoryTable
 from tui.panels.event_log import EventLines, EventsPanel
 from tui.panels.gantt import CoreLines, CoresPanel
 from tui.panels.order_book import BookPanel, BookTable, GrowingText
@@ -77,6 +78,19 @@ class Market:
         return next((offer for offer in self.offers_to(client) if offer.service == service), None)
 
     @property
+    def number_of_pairs(self) -> int:
+        """Clients times services; 0 where what clients ask or are worth is not known to the oracles."""
+        known = self.plain_dqi and not self.learns
+        return known * len(self.names) * int(self.run.scenario["clients"]["count"])
+
+    @property
+    def offline(self) -> set[int]:
+        """The clients that interventions have taken off by now."""
+        changes = [it for it in self.run.scenario["interventions"] if it["key"] == "clients.offline"]
+        begun = [it["value"] for it in changes if it["round"] <= self.number]
+        return set(begun[-1]) if begun else set()
+
+    @property
     def until_now(self) -> tuple[pd.DataFrame, pd.DataFrame]:
         """The services' rows and the offers of all rounds up to this one."""
         rounds, offers = self.run.rounds, self.run.offers
@@ -123,8 +137,23 @@ async def services(market: Market) -> None:
             "markup": [row.mean_payment / row.mean_bid if row.mean_bid else None],
             "reward": [row.reward * known],
         }
+        if "left" in cells and 0 < market.number_of_pairs <= 200:
+            wanted["left"] = [left_on_the_table(market, market.names[place])]
         for key in cells.keys() & wanted.keys():
             numbers("services", cells[key], *wanted[key])
+
+
+def left_on_the_table(market: Market, service: str) -> float | None:
+    """How much more DQI the best set within its budget has than what a service got; None where it is not known."""
+    row, clients = market.rows.loc[service], range(market.run.scenario["clients"]["count"])
+    if market.run.mechanism != "pay-as-offered" or row.status not in ("training", "reached"):
+        return None
+    there = [client for client in clients if client not in market.offline]
+    gains = np.array([max(0.0, float(asked(market, service, client)["dqi"] or 0)) for client in there])
+    prices = [wins_at(market, service, client, float(asked(market, service, client)["bid"] or 0)) for client in there]
+    affordable = LinearConstraint(np.array([prices]), -np.inf, row.budget / MICRO)
+    found = milp(-gains, constraints=affordable, bounds=Bounds(0, 1), integrality=np.ones(len(there)))
+    return float(-found.fun - market.run.served(market.number, service).dqi.clip(lower=0).sum())
 
 
 async def status(market: Market) -> None:
@@ -151,6 +180,10 @@ async def curves(market: Market) -> None:
         for (number, of_round), line in zip(rounds.groupby("round"), lines, strict=True):
             market.checked.numbers("curves", line.replace("\t", " "), int(number), *(scale * of_round[metric]))
         await market.press("v")
+    table = market.screen.query_one(HistoryTable)
+    for _, cells in cells_of(table) if table.display else ():
+        row = market.run.rounds[market.run.rounds["round"] == int(cells["round"])].iloc[market.screen.selected[0]]
+        market.checked.numbers("curves", f"{cells['accuracy']} {cells['spent']}", 100 * row.accuracy, *cash(row.spent))
     shown = "\n".join(lines_of(market.screen.query_one(CurvesPanel)))
     if len(market.names) <= 4:
         for place, target in enumerate(market.rows.target_accuracy, 1):
@@ -173,7 +206,9 @@ async def grid(market: Market) -> None:
                 continue  # beyond the right edge
             offer = market.offer(name, client)
             if offer is None:
-                market.checked.numbers("clients", cell)
+                own = asked(market, name, client)
+                if "." not in cell or "bid" in own:  # what is asked, where there is room
+                    market.checked.numbers("clients", cell, own.get("bid") if "." in cell else None)
                 continue
             core = [] if isnan(offer.core) else [offer.core]
             money = cash(offer.payment if isnan(offer.paid) else offer.paid) if view._cell >= 9 else []
@@ -304,6 +339,9 @@ async def gantt(market: Market) -> None:
         again = place and jobs[place - 1].client == job.client
         market.checked.numbers("cores", line[:10], *[job.client] * (not again), job.core)
         drawn = line[cores.LABEL :].partition(" ! ")[0].rstrip()
+        if took := re.search(r" ([\d.]+) s$", drawn):
+            market.checked.numbers("cores", took[1], *cash(job.end - job.start))
+            drawn = drawn[: took.start()].rstrip()
         begin = len(drawn) - len(drawn.lstrip())
         for cell, moment in ((begin, job.start), (len(drawn), job.end)):
             assert abs(cell - room * (moment - first) / max(1, last - first)) <= 1, (line, job)
@@ -432,21 +470,19 @@ async def best(market: Market) -> None:
         return
     [(_, got), (_, possible), *_] = listed(view)
     had = served.dqi.clip(lower=0).sum()
-    market.checked.numbers("answers", got[30:], had)
     whole = {client: line for place, line in enumerate(view._lines) if (client := line[1]) is not None}
     chosen = [client for client, (line, _) in whole.items() if "\N{MINUS SIGN}" not in line.plain]
     dqi = sum(max(0.0, float(asked(market, service, client)["dqi"] or 0)) for client in chosen)
-    market.checked.numbers("answers", re.sub("[━╌]", "", possible[30:]), dqi, dqi - had)
-    prices = {}
+    market.checked.numbers("answers", got[30:], had, 100 * had / dqi if dqi else 0.0)
+    market.checked.numbers("answers", possible[30:], dqi, dqi - had)
     for place, line in listed(view):
         if (client := view._lines[place][1]) is None:
             continue
         own = asked(market, service, client)
         bid = float(own["bid"] or 0)
-        prices[client] = wins_at(market, service, client, bid)
         paid = cash(served.paid[client]) if client in served.index else []
-        price = [prices[client]] if client in chosen else []
-        words = re.sub("^ ?[+\N{MINUS SIGN}] *", "", line.strip())
+        price = [wins_at(market, service, client, bid)] if client in chosen else []
+        words = re.sub("^ ?[+\N{MINUS SIGN}] *", "", line)
         market.checked.numbers("answers", words, client, own["dqi"], bid, *paid, *price)
     words, row = str(said.render()), market.rows.loc[service]
     cost = sum(wins_at(market, service, client, float(asked(market, service, client)["bid"] or 0)) for client in chosen)
@@ -476,7 +512,9 @@ async def look(market: Market, draw: Random) -> None:
     """Look at every panel in a drawn round, with a drawn service and client."""
     await market.go_to(draw.randint(1, market.run.meta["rounds"]))
     await market.press("1", "ctrl+home", *["down"] * draw.randrange(len(market.names)))
-    await market.press("3", "ctrl+home", *["down"] * draw.randrange(min(20, market.run.scenario["clients"]["count"])))
+    await market.press(
+        "3", "ctrl+home", *["down"] * draw.randrange(1, min(20, market.run.scenario["clients"]["count"]))
+    )
     for panel in PANELS:
         await panel(market)
 
