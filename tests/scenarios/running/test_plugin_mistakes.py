@@ -14,6 +14,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
 from scenarios.running import worker
 from scenarios.running.batch import run_all
+from scenarios.running.batch_run import Callback
 from scenarios.running.planning import plan
 from scenarios.running.processes import Process
 from support import shell
@@ -281,7 +282,7 @@ def test_a_cluster_is_handed_no_run_whose_policy_ends_the_process_that_creates_i
     runs = plan([load("market.toml")], ["mine"], [0], folder / "runs", shelf)
     cluster = SimpleNamespace(play=lambda *_, **__: played.append("run"))
     with Process() as first, pytest.raises(flmarket.InputError, match="its process ended with status 0"):
-        run_all(runs, shelf, SimpleNamespace(), cluster=cluster, first=first)  # type: ignore[arg-type]
+        run_all(runs, shelf, Callback(), cluster=cluster, first=first)  # type: ignore[arg-type]
     assert not played
 
 
