@@ -91,6 +91,14 @@ class SteadyApp(App[None]):
         self._ahead: deque[Event] = deque()  # what was typed and clicked, and has not had its turn
         self._turns: asyncio.Task[None] | None = None
 
+    @property
+    def _background_screens(self) -> list[Screen[Any]]:
+        """The screens that may be seen through the current one.
+
+        Textual counts the one below in any case, and then each of its messages would paint an opaque screen above it.
+        """
+        return [] if self.screen.styles.background.a == 1 else super()._background_screens
+
     def _handle_exception(self, error: Exception) -> None:
         """End the app with a plain traceback. Textual would print the values of all variables."""
         cause = getattr(error, "error", error)  # a worker's failure holds what it failed with

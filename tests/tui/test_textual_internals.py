@@ -15,7 +15,7 @@ from textual.css.query import NoMatches
 from textual.drivers import linux_driver
 from textual.events import Click, Key
 from textual.geometry import Size
-from textual.screen import Screen
+from textual.screen import ModalScreen, Screen
 from textual.scroll_view import ScrollView
 from textual.widget import Widget
 from textual.widgets import Input, OptionList, SelectionList, Static
@@ -118,6 +118,37 @@ async def test_textual_sends_a_key_on_before_the_one_before_has_moved_the_focus(
 
     assert await typed_after_tab(type("Plain", (Two, App), {})()) == ["7", ""]
     assert await typed_after_tab(type("Steady", (Two, SteadyApp), {})()) == ["", "7"]
+
+
+async def _paints(app: App[None], above: Screen[None], monkeypatch: pytest.MonkeyPatch) -> int:
+    """Count how often a screen is asked to paint by one message to the screen below, which has changed."""
+    async with app.run_test() as pilot:
+        below, asked = app.screen, list[object]()
+        await app.push_screen(above)
+        await pilot.pause()
+        monkeypatch.setattr(above, "refresh", lambda *regions, **_: asked.append(regions))
+        below.query_one("#above", Static).update("changed")
+        for _ in range(3):
+            below.call_next(below.check_idle)
+            await pilot.pause(0.05)
+        return len(asked)
+
+
+async def test_textual_paints_an_opaque_screen_with_each_message_of_the_one_below(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Steady(Plain, SteadyApp):
+        pass
+
+    assert await _paints(Plain(), Screen(), monkeypatch) > 1
+    assert not await _paints(Steady(), Screen(), monkeypatch)
+
+
+async def test_a_screen_below_a_dialog_is_seen_and_painted(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Steady(Plain, SteadyApp):
+        pass
+
+    assert await _paints(Steady(), ModalScreen(), monkeypatch)
 
 
 def test_textual_has_no_public_name_for_what_is_called() -> None:
