@@ -95,7 +95,7 @@ async def pictures(folder: Path) -> None:
         while app.screen is not home:
             await app.pop_screen()
         await until(pilot, lambda: any(entry.state for entry in home.entries))  # type: ignore[attr-defined]
-        await pilot.press("end")  # a run, whose preview has curves
+        await pilot.press("home")  # an open run, whose preview has curves
         await until(pilot, lambda: home.query("Plot"))
         save(app, "home")
 
