@@ -44,7 +44,7 @@ class EventLines(LineView):
         self.events, self._places = events, {name: m for m, name in enumerate(services)}
         self._label = max((len(f"{event.sim_time / MICRO:.2f}") for event in events[-1:]), default=0) + 1
         self._kind = KIND * (self.room >= ROOMY)
-        self._told = {}
+        self._told, self._room = {}, max(8, self.room - self._label - self._kind)
         if len(events) > MOST_WRAPPED:
             self._lines = range(len(events))
         else:
@@ -56,9 +56,9 @@ class EventLines(LineView):
     def _sentence(self, place: int) -> list[str]:
         """Return the lines of an event."""
         if place not in self._told:
-            words, room = event_words(self.events[place]), max(8, self.room - self._label - self._kind)
-            fits = len(words) <= room or len(self.events) > MOST_WRAPPED  # names have plain letters only
-            self._told[place] = [words] if fits else list(wrapped(words, room))
+            words = event_words(self.events[place])
+            fits = len(words) <= self._room or len(self.events) > MOST_WRAPPED  # names have plain letters only
+            self._told[place] = [words] if fits else list(wrapped(words, self._room))
         return self._told[place]
 
     def on_resize(self) -> None:

@@ -14,7 +14,7 @@ from tui.panels.panel import Panel, Selected
 from tui.state.moment import Moment
 from tui.style.colors import series_color, sign, tint
 from tui.style.formats import BLOCKS, fit, plain, seconds
-from tui.widgets.line_view import LineView
+from tui.widgets.line_view import GUTTER, LineView
 
 LABEL = 13
 LEAST = 3  # rows from which on a chart below the jobs says something
@@ -30,6 +30,7 @@ class CoreLines(LineView):
     _span = (0, MICRO)
     _now: Microseconds | None = None
     _drawn: object = None
+    _busy = np.zeros(0, int)  # the cores in use at the time of each cell; empty before the chart is drawn
     _client: int | None = None  # that is chosen on the screen
 
     def show(self, view: Moment) -> None:
@@ -67,10 +68,11 @@ class CoreLines(LineView):
         ends = [job.end for job in jobs if job.end is not None]
         self._span = (min(starts, default=0), max(ends, default=MICRO))
         self._jobs = sorted(jobs, key=lambda job: (job.client, job.core)) if known else []
+        self._busy = self._busy[:0]
 
     @property
     def _room(self) -> int:
-        return max(8, self.room - LABEL)
+        return max(8, self._wide - GUTTER - LABEL)
 
     def head(self) -> tuple[Text, Text]:
         first, last = self._span
@@ -112,12 +114,14 @@ class CoreLines(LineView):
         rows = self.size.height - self.HEADER - self.count
         if self._now is not None or not self._jobs or rows < LEAST:
             return None
-        first, last = self._span
-        times = first + (last - first) * (np.arange(self._room) + 0.5) / self._room
-        spans = [(job.start or first, last if job.end is None else job.end) for job in self._jobs]
-        busy = np.sum([(start <= times) & (times < end) for start, end in spans], axis=0)
-        top = busy.max() * (rows - row) / rows
-        heights = np.clip(len(BLOCKS) * (1 - (top - busy) * rows / busy.max()), 0, len(BLOCKS)).round().astype(int)
+        if len(self._busy) != self._room:
+            first, last = self._span
+            times = first + (last - first) * (np.arange(self._room) + 0.5) / self._room
+            spans = [(job.start or first, last if job.end is None else job.end) for job in self._jobs]
+            self._busy = np.sum([(start <= times) & (times < end) for start, end in spans], axis=0)
+        most = self._busy.max()
+        top = most * (rows - row) / rows
+        heights = np.clip(len(BLOCKS) * (1 - (top - self._busy) * rows / most), 0, len(BLOCKS)).round().astype(int)
         label = plain(fit(f"{top:>6.0f}{' used' * (not row)}", LABEL))
         return label, plain("".join(HEIGHTS[height] for height in heights), tint(self.app, "primary"))
 

@@ -11,7 +11,7 @@ from rich.text import Text
 from textual import events
 from textual.app import App
 from textual.binding import Binding
-from textual.geometry import Region, Size
+from textual.geometry import Offset, Region, Size
 from textual.reactive import reactive
 from textual.scroll_view import ScrollView
 from textual.strip import Strip
@@ -50,6 +50,7 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
 
     _base = _bar = Style()
     _wide = 0
+    _from = Offset(0, 0)  # the line and the column at which the view begins, as it is painted
 
     def resize(self, count: int, width: int) -> None:
         """Set the number of lines and the width of the widest, and redraw."""
@@ -79,10 +80,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
     def render_lines(self, crop: Region) -> list[Strip]:
         # Looked up once, not for each line.
         self._base, self._bar, self._wide = self.rich_style, bar(self.app), GUTTER + self.room
+        self._from = self.scroll_offset
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        width, index = self._wide, y - self.HEADER + self.scroll_offset.y
+        width, index = self._wide, y - self.HEADER + self._from.y
         if y < self.HEADER:
             fixed, moving = self.head()
         elif 0 <= index < self.count:
@@ -91,11 +93,11 @@ class LineView(ScrollView, can_focus=True, inherit_bindings=False):
             fixed, moving = under
         else:
             return Strip.blank(width, self._base)
-        listed = self.HEADER <= y < self.HEADER + self.count - self.scroll_offset.y
+        listed = self.HEADER <= y < self.HEADER + self.count - self._from.y
         gutter = Segment(BAR, self._bar) if listed and self.is_chosen(index) else Segment(" " * GUTTER)
         left, rest = self._segments(fixed), self._segments(moving)
-        if self.scroll_offset.x:
-            rest = list(Strip(rest).crop(self.scroll_offset.x, self.scroll_offset.x + width))
+        if self._from.x:
+            rest = list(Strip(rest).crop(self._from.x, self._from.x + width))
         # A strip keeps caches of its own: one for each line is enough.
         line = cut([gutter, *left, *rest], width)
         if listed and self.has_focus and self.at_cursor(index):
