@@ -1,6 +1,7 @@
 """Allocation of a client's K cores to the highest payments (eqs. 2, 4, 5). No clock, no state."""
 
 from collections.abc import Callable, Collection
+from itertools import count, islice
 
 import numpy as np
 
@@ -85,6 +86,11 @@ def _ranked(
     served = rank < each
     core[order[served]] = rank[served]
     return core
+
+
+def free_core(place: int, taken: Collection[int]) -> int:
+    """Return the core at a place among those that are not taken."""
+    return next(islice((core for core in count() if core not in taken), place, None))
 
 
 def turns_of(

@@ -3,7 +3,7 @@
 The prices, lengths and outcomes of jobs are certain from the awards on.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from math import inf
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from des.allocation import NO_CORE, tie_order_of
+from des.allocation import NO_CORE, free_core, tie_order_of
 from des.clients.population import Population, Qualities
 from des.clock import Microseconds, TrainingTimes, departure
 from des.contracts import with_contracts
@@ -59,6 +59,7 @@ class Platform:
         self._times = TrainingTimes((timeline.seconds_per_sample, speed) for speed in population.speeds.tolist())
         self._upload, self._patience = timeline.upload, timeline.patience
         self._ties = draw_key(seed, "ties")
+        self._departing = bool(np.count_nonzero(population.departure_rate))  # whether clients leave
 
     def play_by(self, rules: Rules | None) -> None:
         """Clear by another mechanism from here on, which begins fresh; None and the rules in force change nothing."""
@@ -185,7 +186,7 @@ class Platform:
         world = current.world
         held = world.held.some(*places).data_size
         samples = held if world.held.at is world.at else world.some(*places).data_size
-        names, upload = [spec.name for spec in current.services], self._upload
+        names = [spec.name for spec in current.services]
         if self.mechanism.platform_budget:
             needs = np.bincount(services, prices, len(names)).tolist()
             ledger.pool({names[m]: int(needs[m]) for m in current.offers})
@@ -199,14 +200,12 @@ class Platform:
         if answers is not None and terms is not None:
             compute = terms.duration(compute, answers.done)
         jobs: list[Job | None] = [None] * len(book.clients)
-        stay, record = not np.count_nonzero(self._population.departure_rate), current.journal.record
+        record = current.journal.record
         arrays = (at, *places, payments, cores, prices, samples, compute)
         for place, m, client, payment, core, price, images, training in zip(
             *[it.tolist() for it in arrays], strict=True
         ):
-            limit = self._patience if stay else self._limit(current.number, client, training + upload)
-            outcome = Outcome.SERVED if training + upload <= limit else Outcome.DROPPED
-            job = Job(names[m], client, core, price, images, training, upload, limit, outcome)
+            job = self._job(current.number, names[m], client, core, price, images, training)
             if place == HIRED:
                 current.hired.setdefault(m, []).append(job)
             else:
@@ -219,6 +218,61 @@ class Platform:
                     job.outcome = job.outcome if promised else Outcome.DECLINED
         rest = iter(jobs)
         current.jobs = {m: list(islice(rest, len(offer.clients))) for m, offer in current.offers.items()}
+
+    def _job(
+        self, number: int, service: str, client: int, core: int, price: Micro, images: int, training: Microseconds
+    ) -> Job:
+        upload, stay = self._upload, not self._departing
+        limit = self._patience if stay else self._limit(number, client, training + upload)
+        outcome = Outcome.SERVED if training + upload <= limit else Outcome.DROPPED
+        return Job(service, client, core, price, images, training, upload, limit, outcome)
+
+    def award_standing(
+        self,
+        current: Round,
+        clients: Collection[int] | None,  # whose offers are cleared; None for all
+        taken: Mapping[int, Collection[int]],  # the cores at work, of clients that have any
+        now: Microseconds,
+    ) -> list[tuple[int, Job]]:
+        """Let the mechanism decide on the standing offers to clients with free cores; return the jobs, with services.
+
+        They begin now. An offer that is not taken stands until the end of its round.
+        """
+        if current.book is None:
+            current.book = self.book(current)
+            current.jobs = {m: [None] * len(offer.clients) for m, offer in current.offers.items()}
+            for row, client in enumerate(current.book.clients.tolist()):
+                current.standing.setdefault(client, []).append(row)
+        book, capacity = current.book, current.conditions.capacity
+        cores = np.broadcast_to(np.asarray(capacity), self._population.spec.count)
+        if taken:
+            cores = cores.copy()
+            for client, at_work in taken.items():
+                cores[client] -= len(at_work)
+        able = (c for c in (current.standing if clients is None else dict.fromkeys(clients)) if cores[c] > 0)
+        rows = np.array(sorted(row for client in able for row in current.standing.get(client, ())), dtype=np.int64)
+        if not len(rows):
+            return []
+        part = book.some(rows, read_only(cores) if taken else current.conditions.cores_of)
+        clearing = clearing_of(self.mechanism, part, current.number)
+        won = (clearing.core != NO_CORE).nonzero()[0]
+        services, chosen, world = part.services[won], part.clients[won], current.world
+        places, samples = (services, chosen), world.some(services, chosen).data_size
+        epochs = np.array([spec.local_epochs for spec in current.services])[services]
+        compute = self._times.training(world.held.some(*places).data_size * epochs, self._population.speed_of[chosen])
+        jobs = []
+        arrays = rows[won], *places, part.payments[won], clearing.core[won], clearing.price[won], samples, compute
+        for row, m, client, payment, place, price, images, training in zip(
+            *[it.tolist() for it in arrays], strict=True
+        ):
+            core = free_core(place, taken.get(client, ()))
+            job = self._job(current.number, current.services[m].name, client, core, price, images, training)
+            job.start, job.end = now, now + min(job.compute + job.upload, job.limit)
+            current.jobs[m][row - int(np.searchsorted(book.services, m))] = job
+            current.standing[client].remove(row)
+            current.journal.record(Kind.AWARD, job.service, client, core, payment)
+            jobs.append((m, job))
+        return jobs
 
     def settle(self, current: Round, accuracies: Sequence[float]) -> None:
         """Work out what comes of the offers taken, given the accuracies so far, and the prices that follow."""
@@ -281,13 +335,13 @@ def _round_view(
 _OF_JOBS = attrgetter("price"), attrgetter("promised"), attrgetter("done")
 
 
-def training_jobs(current: Round, terms: Terms | None) -> list[TrainingJob]:
-    """Return the jobs whose updates will arrive, no others need to be trained; ``terms`` where clients respond."""
+def training_jobs(current: Round, terms: Terms | None, jobs_of: Mapping[int, Sequence[Job]]) -> list[TrainingJob]:
+    """Return what is to be trained in jobs whose updates will arrive, by service; ``terms`` where clients respond."""
     world = current.world
     honest = world.held.at is world.at
     jobs = []
-    for m in current.jobs:
-        if served := current.served(m):
+    for m, served in jobs_of.items():
+        if served:
             samples = [job.samples for job in served]
             own = world.held.jobs(served[0].service, m, [job.client for job in served], None if honest else samples)
             epochs = current.services[m].local_epochs

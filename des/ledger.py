@@ -19,10 +19,14 @@ class LedgerError(Exception):
 
 @dataclass(slots=True)
 class Account:
-    """A service's money: what is free and held in this round, and what was granted, paid and lapsed over the run."""
+    """A service's money: what is free and held in this round, and what was granted, paid and lapsed over the run.
+
+    ``committed`` is held for work that goes on after the round in which it began.
+    """
 
     free: Micro = 0
     held: Micro = 0
+    committed: Micro = 0
     granted: Micro = 0
     paid: Micro = 0
     lapsed: Micro = 0
@@ -40,7 +44,10 @@ class Ledger:
     def left(self, service: str) -> Micro | None:
         """Return what a service has neither paid nor promised of its budget for the whole run; None if it has none."""
         owed = self.reserved.get(service, 0)
-        return self.totals[service] - self.accounts[service].paid - owed if service in self.totals else None
+        if service not in self.totals:
+            return None
+        account = self.accounts[service]
+        return self.totals[service] - account.paid - account.committed - owed
 
     def grant(self, service: str, budget: Micro) -> None:
         """Open a round for ``service`` with its budget B_m."""
@@ -92,6 +99,31 @@ class Ledger:
         account.paid += amount
         self.income[client] += amount
 
+    def commit(self, service: str, amount: Micro) -> None:
+        """Keep a part of what the service's offers hold for work that may go on after the round."""
+        account = self.accounts[service]
+        if not 0 <= amount <= account.held:
+            raise LedgerError(f"{service}: {text(amount)} committed with {text(account.held)} held")
+        account.held -= amount
+        account.committed += amount
+
+    def pay_committed(self, service: str, client: int, amount: Micro) -> None:
+        """Pay a client on delivery, whenever that is."""
+        self._uncommit(service, amount)
+        self.accounts[service].paid += amount
+        self.income[client] += amount
+
+    def forfeit(self, service: str, amount: Micro) -> None:
+        """Let what was committed to a client lapse that does not deliver."""
+        self._uncommit(service, amount)
+        self.accounts[service].lapsed += amount
+
+    def _uncommit(self, service: str, amount: Micro) -> None:
+        account = self.accounts[service]
+        if not 0 <= amount <= account.committed:
+            raise LedgerError(f"{service}: a payment of {text(amount)} with {text(account.committed)} committed")
+        account.committed -= amount
+
     def cancel(self, service: str, client: int, fee: Micro) -> None:
         """Pay for the end of a contract, from the money of the rounds that it no longer takes."""
         account = self.accounts[service]
@@ -120,7 +152,7 @@ class Ledger:
     def check(self) -> None:
         """Check that every micro-unit granted is accounted for, and that clients received what services paid."""
         for service, account in self.accounts.items():
-            if account.granted != account.free + account.held + account.paid + account.lapsed:
+            if account.granted != account.free + account.held + account.committed + account.paid + account.lapsed:
                 raise LedgerError(f"{service}: {account} does not add up")
             if (self.left(service) or 0) < 0:
                 raise LedgerError(f"{service}: paid more than its budget for the whole run")

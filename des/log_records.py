@@ -188,6 +188,19 @@ def _makespan(served: Sequence[OfferReport]) -> Microseconds | None:
     return max(ends) - min(starts) if ends else None
 
 
+class ModelReport(NamedTuple):
+    """A model that a service has made: a row of models.csv. Time is in microseconds."""
+
+    round: int  # the period
+    sim_time: Microseconds
+    service: str
+    model: int  # its number, from 1
+    updates: int  # that went into it
+    mean_staleness: float
+    max_staleness: int
+    at_work: int  # how many clients are still at work for the service
+
+
 @dataclass(frozen=True)
 class RoundReport:
     """Everything that happened in one round."""
@@ -207,6 +220,7 @@ class RoundReport:
     responses: tuple[ResponseReport, ...] = ()  # the answers to awards, in the order of ``offers``
     # by name, how many of a service's offers, its last ones, are of contracts: it has not made them in this round
     hired: Mapping[str, int] = field(default_factory=dict)
+    models: tuple[ModelReport, ...] = ()  # the models made, where work may outlast the round
 
     @cached_property
     def feedback(self) -> Mapping[str, Feedback]:
@@ -222,6 +236,10 @@ class RoundReport:
         losses[served] = trained[: np.count_nonzero(served)]
         dropped = np.array([offer.outcome is Outcome.DROPPED for offer in offers], dtype=np.bool_)
         paid = np.array([offer.paid or 0 for offer in offers], dtype=np.float64) / MICRO
+        if (late := np.array([(offer.end or 0) > self.end for offer in offers], dtype=np.bool_)).any():
+            # Of what is still at work at the end of a period, a service cannot know what comes of it.
+            served, dropped = served | late, dropped & ~late
+            paid[late], losses[late] = 0.0, np.nan
         return Feedback(
             round=self.round,
             accuracy=report.accuracy,

@@ -5,7 +5,7 @@ steps refused; ``close_round`` allocates cores, trains in parallel, aggregates, 
 ``Market._play_slot`` has all steps in their order. Between rounds no event is pending and all state is plain data.
 """
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Collection, Generator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from math import isfinite
@@ -21,19 +21,21 @@ from des.clients.population import Population, Qualities
 from des.clock import Clock, Microseconds
 from des.contracts import Contracts, ContractTerms, total_of
 from des.ledger import Ledger
-from des.log_records import Kind, RoundReport
+from des.log_records import Kind, Outcome, RoundReport
 from des.mechanism import Mechanism, asks_of
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import Micro, to_micro
 from des.observation import Observation, Offer
+from des.ongoing import Ongoing
 from des.participation import PublicView, bids_shown, with_budgets
 from des.round_state import Round, round_report
 from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
-from des.timeline import Durations, Journal, Shift
+from des.timeline import Durations, Job, Journal, Shift
 from fl.arithmetic.draws import draw_key
 from fl.arrays import BoolArray, FloatArray
-from fl.training.jobs import Diverged, Federation
+from fl.training.jobs import Asynchronous, Diverged, Federation, TrainingOutcome
+from fl.training.trigger import Trigger
 from flmarket.core.names import unknown
 
 
@@ -67,6 +69,7 @@ class Market:
         terms: ContractTerms | None = None,
         *,
         sequential: bool = False,
+        triggers: Sequence[Trigger] | None = None,
     ) -> None:
         """Create a market before its first round.
 
@@ -81,6 +84,7 @@ class Market:
             mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
             terms: the terms on which services hire; if not given, for one round, as in the paper.
             sequential: whether clients come one after another within a round, not all at once.
+            triggers: if the timeline is continuous, the rule of each service that says when it makes a new model.
         """
         self.services = tuple(services)
         self.rounds, self.round = rounds, 0
@@ -94,6 +98,9 @@ class Market:
         self.ledger = Ledger(self._names, population.count, totals)
         self.sequential, self._turns_key = sequential, draw_key(seed, "turns")
         self.contracts = Contracts(terms or ContractTerms(), rounds)
+        self.ongoing = None  # the work that outlasts its round, if any may
+        if timeline.continuous:
+            self.ongoing = Ongoing(self._names, triggers or (), cast("Asynchronous", federation))
         # Every service is there from the first round, with the same budget in each unless an intervention changes it.
         # So rounds under the same conditions need no new look at who takes part and with how much money.
         self._only_interventions_change_rounds = (
@@ -160,6 +167,7 @@ class Market:
             "mechanism": self._platform.state(),
             "behaviour": self._population.state(),
             "contracts": self.contracts.state(),
+            **({} if self.ongoing is None else {"ongoing": self.ongoing.state()}),
         }
 
     def restore(self, state: Mapping[str, Any]) -> None:
@@ -172,6 +180,8 @@ class Market:
         self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self.ledger.restore(state["ledger"])
         self.contracts.restore(state["contracts"])
+        if self.ongoing is not None:
+            self.ongoing.restore(state["ongoing"])
         self._reserve()
         self._impose(self.round)
         self._platform.restore(state["mechanism"])
@@ -278,14 +288,15 @@ class Market:
         self._collect_bids(current)
         bids_closed.succeed(self._observations(current))
         yield self._offers_in  # in the meantime ``offer`` takes them
+        if self.ongoing is not None:
+            yield from self._play_period(current, self.ongoing)
+            return self._end(current)
         if current.active:
             self._platform.award(current, self.ledger)
-        current.trained = self._federation.train_round(
-            current.number, training_jobs(current, self._population.spec.response)
-        )
-        for name, outcome in current.trained.items():
-            if not isfinite(outcome.accuracy):
-                raise Diverged(name, current.number, None)
+        jobs = {m: current.served(m) for m in current.jobs}
+        training = training_jobs(current, self._population.spec.response, jobs)
+        current.trained = self._federation.train_round(current.number, training)
+        self._require_finite(current)
         self._platform.settle(current, [state.accuracy for state in self.states])
         yield from self._start_work(current)  # each service has its model, and pays, as soon as it has its updates
         for m in current.active if self.mechanism.settles_together else ():
@@ -347,6 +358,64 @@ class Market:
             done.callbacks.append(partial(self._settle, m, current))
         return last_jobs_done
 
+    def _require_finite(self, current: Round) -> None:
+        for name, outcome in current.trained.items():
+            if not isfinite(outcome.accuracy):
+                raise Diverged(name, current.number, None)
+
+    def _play_period(self, current: Round, ongoing: Ongoing) -> Generator[simpy.Event, Any, None]:
+        """Play a round whose work may outlast it: models are made as updates arrive, and evaluated at its end."""
+        number, journal, ledger, federation = current.number, current.journal, self.ledger, ongoing.federation
+        losses: dict[tuple[str, int], float] = {}
+
+        def award(clients: Collection[int] | None) -> list[tuple[int, Job]]:
+            jobs = self._platform.award_standing(current, clients, ongoing.taken, self.now)
+            for _, job in jobs:
+                ledger.commit(job.service, job.price)
+            losses.update(self._begin_training(current, jobs, federation))
+            return jobs
+
+        until = current.start + to_micro(self._timeline.slot or 0)
+        made = yield from ongoing.play(number, self._clock, journal, ledger, until, current.active, award)
+        renewed = {it.service for it in made}
+        federation.evaluate([name for name in self._names if name in renewed])
+        trained = {}
+        for name in (self._names[m] for m in current.active):
+            own = np.array([losses[it.service, it.client] for it in current.served(self._names.index(name))])
+            trained[name] = TrainingOutcome(federation.accuracy(name), own, federation.test_accuracy(name))
+        current.trained = trained
+        self._require_finite(current)
+        for m in current.active:
+            name, state = self._names[m], self.states[m]
+            if name in renewed:
+                state.accuracy, state.test_accuracy = current.trained[name].accuracy, current.trained[name].reported
+                journal.record(Kind.EVALUATE, name, amount=state.accuracy)
+            ledger.lapse(name)
+            if state.leave_at(current.services[m].target_accuracy):
+                journal.record(Kind.EXIT, name, amount=state.accuracy)
+                ongoing.leave(m)
+        if number >= self.rounds or not any(state.stays for state in self.states):
+            # whoever is still at work is waited for and paid, though no model follows
+            made += yield from ongoing.play(number, self._clock, journal, ledger, None, (), lambda _: ())
+        current.models = tuple(made)
+
+    def _begin_training(
+        self, current: Round, jobs: Sequence[tuple[int, Job]], federation: Asynchronous
+    ) -> dict[tuple[str, int], float]:
+        """Begin what will be delivered of jobs; return the mean local loss of each, by service and client."""
+        delivered: dict[int, list[Job]] = {}
+        for m, job in jobs:
+            if job.outcome is Outcome.SERVED:
+                delivered.setdefault(m, []).append(job)
+        if not delivered:
+            return {}
+        losses = federation.begin(current.number, training_jobs(current, None, delivered))
+        return {
+            (job.service, job.client): loss
+            for own in delivered.values()
+            for job, loss in zip(own, losses[own[0].service].tolist(), strict=True)
+        }
+
     def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
         """End a service's work: it aggregates, evaluates, and pays, unless all pay together."""
         name, state, journal = self._names[m], self.states[m], current.journal
@@ -392,9 +461,11 @@ class Market:
         return report
 
     def _world(self, number: int) -> Qualities:
-        """Draw a round's world; clients under a contract serve nobody else."""
+        """Draw a round's world; clients under a contract, or at work for a service, serve it no more."""
         world = self._population.draw(number)
         serves = self.contracts.open_clients(world.serves, world.bid.shape)
+        if self.ongoing is not None:
+            serves = self.ongoing.serves(serves, world.bid.shape)
         return world if serves is world.serves else replace(world, serves=serves)
 
     def _reserve(self) -> None:
@@ -448,4 +519,5 @@ class Market:
             target_accuracy=spec.target_accuracy,
             privileged=spec.privileged or self._population.spec.disclosure.public_data,
             unwilling=unwilling,
+            progress=None if self.ongoing is None else self.ongoing.progress(m, self.now),
         )

@@ -135,6 +135,11 @@ class Book:
             raise LookupError("this book is of no market's round, so book.round says nothing")
         return self.view()
 
+    def some(self, offers: IntArray, cores_of: IntArray | None) -> "Book":
+        """Return a book of some of the offers, given as their places, with so many cores of each client."""
+        columns = {name: getattr(self, name)[offers] for name in ("services", "clients", "payments", "bids", "asks")}
+        return replace(self, **columns, cores_of=cores_of)
+
     def __post_init__(self) -> None:
         """Keep read-only views; the caller's own arrays stay as they are."""
         for name in ("services", "clients", "payments", "bids", "asks", "budgets"):

@@ -4,6 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import NamedTuple
 
 import numpy as np
 from numpy.random import Generator
@@ -30,6 +31,15 @@ class Privileged:
     data_size: IntArray
     emd: FloatArray
     rival_offers: "Mapping[str, Offer] | None" = None
+
+
+class Progress(NamedTuple):
+    """What a service knows of its own work at the start of a period, where work may outlast periods."""
+
+    time: float  # simulated seconds
+    models: int  # how many it has made
+    at_work: int  # how many clients are at work for it
+    staleness: float  # their mean staleness: the models that it has made since they began; 0 if there are none
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +80,7 @@ class Observation:
         over_budget: whether offers may add up to more than ``budget``, because the mechanism sees to it that prices
             do not. See ``offer_limit``.
         cores_of: [C] how many services each client can serve at once; None if all can serve K. See ``capacity``.
+        progress: what the service knows of its own work, where work may outlast a round; otherwise None.
     """
 
     round: int
@@ -90,6 +101,7 @@ class Observation:
     total_left: float | None = None
     bids_public: bool = True
     cores_of: IntArray | None = None
+    progress: Progress | None = None
 
     @property
     def capacity(self) -> int | IntArray:
@@ -197,10 +209,10 @@ class Feedback:
         round: n.
         accuracy: the accuracy of its new global model, in [0, 1].
         reward: Omega^accuracy, at most Omega^target.
-        served: [k] whether each client of the offer trained for it, in the order of the offer.
+        served: [k] whether each client of the offer trained for it, in the order of the offer, or is still at work.
         dropped: [k] whether each was awarded and its update did not arrive: it left, or missed the deadline.
-        paid: [k] what each served client was paid, money; 0 for the others.
-        losses: [k] mean local training loss of each served client, NaN for the others.
+        paid: [k] what each served client was paid, money; 0 for the others, and while it is at work.
+        losses: [k] mean local training loss of each served client, NaN for the others, and while it is at work.
         status: ``training`` or ``reached``.
     """
 

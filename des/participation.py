@@ -12,7 +12,7 @@ import numpy as np
 from des.clients.population import Qualities
 from des.ledger import Ledger
 from des.money import MICRO, Micro, MicroArray
-from des.observation import Observation, Privileged, Status
+from des.observation import Observation, Privileged, Progress, Status
 from des.service import ServiceSpec, ServiceState
 from fl.arithmetic.streams import stream_key
 from fl.arrays import BoolArray, FloatArray, IntArray
@@ -69,6 +69,7 @@ class PublicView(NamedTuple):
         target_accuracy: float,
         privileged: bool = False,
         unwilling: BoolArray | None = None,  # [C]
+        progress: Progress | None = None,
     ) -> Observation:
         name, world, bids = self.services[m], self.world, self.bids
         if not self.public_bids:
@@ -94,6 +95,7 @@ class PublicView(NamedTuple):
             bids_public=self.public_bids,
             total_left=None if total_left is None else total_left / MICRO,
             cores_of=self.cores_of,
+            progress=progress,
         )
 
 

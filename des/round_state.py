@@ -10,7 +10,15 @@ import numpy as np
 from des.clients.population import Qualities
 from des.clock import Microseconds
 from des.contracts import Contract, with_contracts
-from des.log_records import ClientReport, OfferReport, Outcome, ResponseReport, RoundReport, ServiceReport
+from des.log_records import (
+    ClientReport,
+    ModelReport,
+    OfferReport,
+    Outcome,
+    ResponseReport,
+    RoundReport,
+    ServiceReport,
+)
 from des.mechanism import Asks, Book, Clearing, Deliveries
 from des.money import Micro
 from des.offer_checks import CheckedOffer
@@ -54,6 +62,9 @@ class Round:
     fees: dict[int, Micro] = field(default_factory=dict)  # what services have paid for the end of contracts
     # the clients as they come one after another, each in a step; empty where all come at once
     turns: Sequence[int] = ()
+    # the offers that stand, as their places in the book, by client; where work may outlast the round
+    standing: dict[int, list[int]] = field(default_factory=dict)
+    models: tuple[ModelReport, ...] = ()  # the models made, where work may outlast the round
     _served: dict[int, list[Job]] = field(default_factory=dict)  # what ``served`` has returned
 
     def jobs_of(self, m: int) -> Sequence[Job | None]:
@@ -129,6 +140,7 @@ def round_report(
         clients=None if truthful else tuple(chain.from_iterable(_client_reports(current, offers))),
         responses=() if truthful else tuple(_response_reports(current)),
         hired={names[m]: len(jobs) for m, jobs in current.hired.items()},
+        models=current.models,
     )
 
 

@@ -22,6 +22,7 @@ class Durations:
     slot: float | None = None
     # time after the awards by which an update must have arrived; with None, all are waited for
     deadline: float | None = None
+    continuous: bool = False  # whether work may outlast the slot, which is then a period between decisions
 
     @property
     def upload(self) -> Microseconds:
@@ -29,7 +30,8 @@ class Durations:
 
     @property
     def patience(self) -> Microseconds:
-        return min([NEVER, *(to_micro(seconds) for seconds in (self.slot, self.deadline) if seconds is not None)])
+        ends = [self.deadline] if self.continuous else [self.slot, self.deadline]
+        return min([NEVER, *(to_micro(seconds) for seconds in ends if seconds is not None)])
 
 
 @dataclass(slots=True)
@@ -61,6 +63,10 @@ class Journal:
         self._clock = clock
         self._round = round_
         self.events: list[MarketEvent] = []  # what has been recorded so far, in order
+
+    @property
+    def now(self) -> Microseconds:
+        return self._clock.now
 
     def record(
         self,

@@ -312,7 +312,8 @@ def build_market(
     mechanism = mechanism or MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
     clients, clock, schedule = population_spec(scenario, behaviour), timeline(scenario), schedule_of(scenario)
     parts = clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism, contract_terms(scenario)
-    return Market(*parts, sequential=scenario.market.sequential)
+    triggers = [it.create() for it in scenario.triggers()]
+    return Market(*parts, sequential=scenario.market.sequential, triggers=triggers)
 
 
 def contract_terms(scenario: Scenario) -> ContractTerms:
@@ -463,7 +464,8 @@ def _group(clients: Clients, sizes: Sequence[int], cost: Cost | None, conduct: C
 
 
 def timeline(scenario: Scenario) -> Durations:
-    return Durations(**scenario.timeline.model_dump())
+    clock = scenario.timeline
+    return Durations(clock.seconds_per_sample, clock.upload_seconds, clock.slot, clock.deadline, clock.continuous)
 
 
 def dqi_parameters(which: str, dataset: str) -> DQIParameters:

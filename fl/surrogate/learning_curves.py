@@ -15,7 +15,8 @@ import numpy as np
 from fl.arithmetic.draws import draw_key, normals
 from fl.arithmetic.elementary import exp, log, power
 from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
-from fl.training.jobs import Federation, TrainingJob, TrainingOutcome
+from fl.training.jobs import Asynchronous, Delivery, TrainingJob, TrainingOutcome
+from fl.training.trigger import Trigger
 
 REFERENCE = 400.0  # images; sizes count in multiples of it, so that a parameter for sizes does not shift the others
 
@@ -76,9 +77,17 @@ class _Progress:
         c, before = self.curve, 1.0 - self.accuracy
         round_ = Trained.on([(job.size, job.weight, job.emd) for job in jobs])
         self.u, self.accuracy = follow(c, self.u, self.luck, z, round_, sqrt)
-        base = c.loss_0 + c.loss_error * log(before)
+        return TrainingOutcome(self.accuracy, self._losses(before, jobs))
+
+    def losses(self, jobs: Sequence[TrainingJob]) -> FloatArray:
+        """Return the mean local loss of each job that begins with the model of now."""
+        return self._losses(1.0 - self.accuracy, jobs)
+
+    def _losses(self, error: float, jobs: Sequence[TrainingJob]) -> FloatArray:
+        c = self.curve
+        base = c.loss_0 + c.loss_error * log(error)
         loss = {emd: exp(base + c.loss_emd * emd) for emd in {job.emd for job in jobs}}  # few EMDs, many jobs
-        return TrainingOutcome(self.accuracy, np.array([loss[job.emd] for job in jobs]))
+        return np.array([loss[job.emd] for job in jobs])
 
 
 class Trained(NamedTuple):
@@ -113,14 +122,19 @@ class Trained(NamedTuple):
 # The error leaves a plateau at ``start`` (``first`` says what helps to leave it), then falls like a power of u towards
 # ``floor``. z is standard normal in each round; luck is normal with deviation ``luck``, once for each run: some initial
 # models leave the plateau sooner. Real errors have more high outliers than low ones, hence the skew.
-def follow(c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[Any], Any]) -> tuple[Any, Any]:
-    """Return the progress and the accuracy after a round; for one service, or for many at once, to the same bit."""
+def follow(
+    c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[Any], Any], share: float = 1.0
+) -> tuple[Any, Any]:
+    """Return the progress and the accuracy after a round; for one service, or for many at once, to the same bit.
+
+    Where updates are stale, ``share`` is how much of them counts (``fl.training.trigger``), and of the progress.
+    """
     a, b = log(round_.samples / REFERENCE), log(round_.weights * round_.weights / round_.squares)
     v = round_.weighted / round_.weights
     s = v * root(round_.squares) / round_.weights
     first = c.first_size * a + c.first_clients * b + c.first_emd * v + c.luck * luck
     step = c.step_0 + c.step_size * a + c.step_clients * b + c.step_emd * v
-    u = u + exp(step + first / (1.0 + u))
+    u = u + share * exp(step + first / (1.0 + u))
     spread = exp(c.spread_0 + c.spread_progress * log(1.0 + u) + c.spread_left * s)
     noise = spread * (z + c.skew * (z * z - 1.0)) / root(1.0 + 2.0 * c.skew * c.skew)
     drift = (c.drift_emd * v + c.drift_left * s) * u / (1.0 + u)
@@ -166,8 +180,8 @@ def noise(keys: UInt32Array, rounds: IntArray) -> FloatArray:
 AHEAD = 64  # rounds whose noise is drawn at once: a call costs more than its numbers
 
 
-class SurrogateFederation(Federation):
-    """Follows learning curves. See ``fl.training.jobs.Federation``."""
+class SurrogateFederation(Asynchronous):
+    """Follows learning curves. See ``fl.training.jobs.Asynchronous``."""
 
     def __init__(self, curves: Mapping[str, Curve], seed: int) -> None:
         self._keys = noise_keys(seed, list(curves))
@@ -177,6 +191,8 @@ class SurrogateFederation(Federation):
             name: _Progress(curve, own, 1.0 - curve.start)
             for (name, curve), own in zip(curves.items(), luck, strict=True)
         }
+        # by service, round and client: size, weight and EMD of what work that goes on is done on
+        self._under_way: dict[str, dict[tuple[int, int], tuple[int, int, float]]] = {name: {} for name in curves}
 
     @property
     def curves(self) -> Mapping[str, Curve]:
@@ -193,20 +209,55 @@ class SurrogateFederation(Federation):
         of_service: dict[str, list[TrainingJob]] = {}
         for job in jobs:
             of_service.setdefault(job.service, []).append(job)
-        block, position = divmod(round_, AHEAD)
-        drawn = dict(zip(self._services, self._noise(block)[:, position].tolist(), strict=True))
+        drawn = self._drawn(round_)
         return {service: self._services[service].advance(own, drawn[service]) for service, own in of_service.items()}
+
+    def begin(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, FloatArray]:
+        of_service: dict[str, list[TrainingJob]] = {}
+        for job in jobs:
+            of_service.setdefault(job.service, []).append(job)
+            self._under_way[job.service][round_, job.client] = job.size, job.weight, job.emd
+        return {name: self._services[name].losses(own) for name, own in of_service.items()}
+
+    def aggregate(self, service: str, model: int, deliveries: Sequence[Delivery], trigger: Trigger) -> None:
+        """See ``Asynchronous``; the noise is that of the service's ``model``-th model, not of a round."""
+        kept, progress = self._under_way[service], self._services[service]
+        images = [kept.pop((it.round, it.client)) for it in deliveries]
+        trained = Trained.on(images)
+        counted = 0.0
+        for (_, weight, _), it in zip(images, deliveries, strict=True):
+            counted += weight * trigger.share(it.staleness)
+        z = self._drawn(model)[service]
+        share = counted / trained.weights
+        progress.u, progress.accuracy = follow(progress.curve, progress.u, progress.luck, z, trained, sqrt, share)
+
+    def evaluate(self, services: Sequence[str]) -> None:
+        """See ``Asynchronous``. The accuracies are known already."""
+
+    def forget(self, service: str) -> None:
+        self._under_way[service].clear()
+
+    def _drawn(self, place: int) -> dict[str, float]:
+        """Return the noise of each service at a place of its stream, from 1."""
+        block, position = divmod(place, AHEAD)
+        return dict(zip(self._services, self._noise(block)[:, position].tolist(), strict=True))
 
     def _draw_noise(self, block: int) -> FloatArray:
         """Return [M, rounds of the block] standard normal numbers; that of round 0 is the run's luck."""
         return noise(self._keys, np.arange(block * AHEAD, (block + 1) * AHEAD))
 
     def state(self) -> dict[str, AnyArray]:
-        return {name: np.array([service.accuracy, service.u]) for name, service in self._services.items()}
+        kept = {name: np.array([service.accuracy, service.u]) for name, service in self._services.items()}
+        going_on = {name: [(*key, *of) for key, of in own.items()] for name, own in self._under_way.items()}
+        return kept | {f"{name}/under_way": np.array(rows) for name, rows in going_on.items() if rows}
 
     def restore(self, state: Mapping[str, AnyArray]) -> None:
         for name, service in self._services.items():
             service.accuracy, service.u = state[name].tolist()
+            rows = state.get(f"{name}/under_way", np.empty((0, 5))).tolist()
+            self._under_way[name] = {
+                (int(round_), int(client)): (int(size), int(weight), emd) for round_, client, size, weight, emd in rows
+            }
 
     def close(self) -> None:
         """See ``Federation.close``. There is nothing to release."""

@@ -6,26 +6,28 @@ and sums are taken in a fixed order: results have the same bits for any number o
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
 from fl.arithmetic.draws import draw_key, subsets
 from fl.arithmetic.streams import stream
-from fl.arrays import AnyArray, Float32Array, IntArray, UInt32Array
+from fl.arrays import AnyArray, Float32Array, FloatArray, IntArray, UInt32Array
 from fl.data.emd import draw_images, label_counts
 from fl.data.validation_split import split
 from fl.training.aggregator import AggregatorError, Updates, aggregate, checkpoint_arrays, proximal_weight
 from fl.training.conduct import CONDUCT, sent_model, used_labels
-from fl.training.jobs import HONEST, Diverged, Federation, TrainingJob, TrainingOutcome
+from fl.training.jobs import HONEST, Asynchronous, Delivery, Diverged, TrainingJob, TrainingOutcome
 from fl.training.models import MODELS
 from fl.training.proximal import train_near
 from fl.training.regime import Kernel
 from fl.training.tasks import ClientData, Images, ModelFailed, Task, Trainer, visiting_order
 from fl.training.trainers import Engine
+from fl.training.trigger import Trigger
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame, method
 
@@ -117,8 +119,17 @@ class _Learner:
         return Images(images.pixels[chosen], images.labels[chosen])
 
 
-class RealFederation(Federation):
-    """Trains real models on real images. See ``fl.training.jobs.Federation``."""
+class _Kept(NamedTuple):
+    """What a client sends, kept until it arrives."""
+
+    model: Float32Array  # [P]
+    begun: Float32Array  # [P] the global model that it began with
+    weight: float  # as ``TrainingJob.weight``
+    noise: float  # as ``Conduct.noise``
+
+
+class RealFederation(Asynchronous):
+    """Trains real models on real images. See ``fl.training.jobs.Asynchronous``."""
 
     def __init__(
         self,
@@ -132,6 +143,7 @@ class RealFederation(Federation):
         self._seed = seed
         self._pool = ThreadPoolExecutor(workers, thread_name_prefix="flmarket-train") if workers else None
         self._learners = {task.service: _Learner(task, seed, kernel, device) for task in tasks}
+        self._kept: dict[str, dict[tuple[int, int], _Kept]] = {task.service: {} for task in tasks}
         self._evaluate(self._learners.values())
 
     @property
@@ -178,12 +190,8 @@ class RealFederation(Federation):
             service_jobs: Sequence[TrainingJob], trained: Iterable[tuple[Float32Array, float]]
         ) -> Iterator[Float32Array]:
             for job, (model, loss) in zip(service_jobs, trained, strict=True):
-                if not np.isfinite(loss):
-                    raise Diverged(job.service, round_, job.client, changed=_changed(service_jobs))
                 losses[job.service, job.client] = loss
-                if job.conduct:
-                    learner = self._learners[job.service]
-                    model = sent_model(job.conduct, learner.parameters, model, learner.conduct, round_, job.client)
+                model = self._sent(round_, job, model, loss, service_jobs)
                 if not np.isfinite(model).all():
                     diverged.add(job.service)
                 yield model
@@ -194,16 +202,8 @@ class RealFederation(Federation):
             weights = [job.weight for job in service_jobs]
             noise = [job.conduct.noise if job.conduct else 0.0 for job in service_jobs]
             updates = Updates(models(service_jobs, trained), weights, learner.parameters, noise)
-            where = f"service {service!r}, round {round_}"
-            new = aggregate(learner.task.aggregator, updates, where)
-            if not np.isfinite(new).all():
-                if service in diverged:
-                    raise Diverged(service, round_, None, changed=_changed(service_jobs))
-                rule = method(learner.task.aggregator, "aggregate")
-                raise AggregatorError(
-                    f"aggregator {rule}, {where}: returned numbers that are not finite, though all updates are"
-                )
-            learner.parameters = new
+            if not self._renew(service, updates, f"service {service!r}, round {round_}", diverged):
+                raise Diverged(service, round_, None, changed=_changed(service_jobs))
         self._evaluate(self._learners[service] for service in by_service)
         return {
             service: TrainingOutcome(
@@ -214,10 +214,74 @@ class RealFederation(Federation):
             for service in by_service
         }
 
+    def _sent(
+        self, round_: int, job: TrainingJob, model: Float32Array, loss: float, others: Sequence[TrainingJob]
+    ) -> Float32Array:
+        """Return what a client sends that has trained a model; ``others`` are the jobs of its service."""
+        if not np.isfinite(loss):
+            raise Diverged(job.service, round_, job.client, changed=_changed(others))
+        if job.conduct:
+            learner = self._learners[job.service]
+            return sent_model(job.conduct, learner.parameters, model, learner.conduct, round_, job.client)
+        return model
+
+    def _renew(self, service: str, updates: Updates, where: str, diverged: Collection[str]) -> bool:
+        """Make a service's new model of updates; return whether it is finite, unless the rule is at fault if not.
+
+        ``diverged`` has the services that got an update that is not finite, once all of them have been taken.
+        """
+        learner = self._learners[service]
+        new = aggregate(learner.task.aggregator, updates, where)
+        if not np.isfinite(new).all():
+            if service in diverged:
+                return False
+            rule = method(learner.task.aggregator, "aggregate")
+            raise AggregatorError(
+                f"aggregator {rule}, {where}: returned numbers that are not finite, though all updates are"
+            )
+        learner.parameters = new
+        return True
+
+    def begin(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, FloatArray]:
+        by_service, losses = _by_service(jobs), dict[tuple[str, int], float]()
+        for service, trained in self._train(round_, by_service):
+            begun, own = self._learners[service].parameters, by_service[service]
+            for job, (model, loss) in zip(own, trained, strict=True):
+                sent = self._sent(round_, job, model, loss, own)
+                losses[service, job.client] = loss
+                noise = job.conduct.noise if job.conduct else 0.0
+                self._kept[service][round_, job.client] = _Kept(sent, begun, job.weight, noise)
+        return {
+            service: np.array([losses[service, job.client] for job in jobs if job.service == service])
+            for service in by_service
+        }
+
+    def aggregate(self, service: str, model: int, deliveries: Sequence[Delivery], trigger: Trigger) -> None:
+        learner, diverged = self._learners[service], set[str]()
+        # by client, as a sum must not depend on who came first
+        taken = sorted(deliveries, key=lambda it: (it.client, it.round))
+        kept = [self._kept[service].pop((it.round, it.client)) for it in taken]
+
+        def models() -> Iterator[Float32Array]:
+            for of, it in zip(kept, taken, strict=True):
+                if not np.isfinite(of.model).all():
+                    diverged.add(service)
+                yield trigger.brought_up(of.model, of.begun, learner.parameters, it.staleness)
+
+        updates = Updates(models(), [int(of.weight) for of in kept], learner.parameters, [of.noise for of in kept])
+        if not self._renew(service, updates, f"service {service!r}, model {model}", diverged):
+            raise Diverged(service, taken[-1].round, None)
+
+    def evaluate(self, services: Sequence[str]) -> None:
+        self._evaluate(self._learners[service] for service in services)
+
+    def forget(self, service: str) -> None:
+        self._kept[service].clear()
+
     def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: each service's global model [P], its accuracy, and its test accuracy, if any.
 
-        The arrays of its aggregator's ``state`` are among them.
+        The arrays of its aggregator's ``state`` are among them, and what clients will send that are still at work.
         """
         models = {f"{name}/model": learner.parameters for name, learner in self._learners.items()}
         models |= {f"{name}/accuracy": np.array([learner.accuracy]) for name, learner in self._learners.items()}
@@ -225,6 +289,11 @@ class RealFederation(Federation):
             models |= {
                 f"{name}/aggregator/{key}": array for key, array in checkpoint_arrays(learner.task.aggregator).items()
             }
+        for name, kept in self._kept.items():
+            for (round_, client), of in kept.items():
+                models[f"{name}/kept/{round_}/{client}"] = of.model
+                models[f"{name}/kept/{round_}/{client}/of"] = np.array([of.weight, of.noise])
+                models[f"{name}/begun/{round_}"] = of.begun
         return models | {
             f"{name}/test_accuracy": np.array([learner.test_accuracy])
             for name, learner in self._learners.items()
@@ -239,6 +308,14 @@ class RealFederation(Federation):
                 learner.test_accuracy = float(state[f"{name}/test_accuracy"][0])
             own = f"{name}/aggregator/"
             learner.task.aggregator.restore({key[len(own) :]: state[key] for key in state if key.startswith(own)})
+            begun = {key: np.array(state[key]) for key in state if key.startswith(f"{name}/begun/")}
+            self._kept[name] = {}
+            for key in state:
+                if key.startswith(f"{name}/kept/") and not key.endswith("/of"):
+                    round_, client = map(int, key.split("/")[-2:])
+                    weight, noise = state[f"{key}/of"].tolist()
+                    of = _Kept(np.array(state[key]), begun[f"{name}/begun/{round_}"], weight, noise)
+                    self._kept[name][round_, client] = of
 
     def close(self) -> None:
         if self._pool:

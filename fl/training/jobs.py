@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple, Protocol
 
 from fl.arrays import AnyArray, FloatArray, IntArray
+from fl.training.trigger import Trigger
 from flmarket.core.errors import RunError
 
 
@@ -83,6 +84,14 @@ class Diverged(RunError):  # noqa: N818 - it names what happened to the model, a
         )
 
 
+class Delivery(NamedTuple):
+    """One update that a service takes into its next model."""
+
+    round: int  # in which the client began
+    client: int
+    staleness: int  # how many models the service has made since then
+
+
 class Federation(Protocol):
     """Trains the services' global models on the data that their clients hold. Implementations inherit from it."""
 
@@ -140,4 +149,32 @@ class Federation(Protocol):
     @abstractmethod
     def close(self) -> None:
         """Release workers and memory. The federation cannot be used afterwards."""
+        ...
+
+
+class Asynchronous(Federation, Protocol):
+    """A federation in which work can outlast the round in which it begins, and updates be aggregated as they arrive."""
+
+    @abstractmethod
+    def begin(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, FloatArray]:
+        """Train jobs on the models of now, and keep what they yield until it is aggregated or forgotten.
+
+        Returns:
+            By service, the mean local training loss of each of its jobs, in their order.
+        """
+        ...
+
+    @abstractmethod
+    def aggregate(self, service: str, model: int, deliveries: Sequence[Delivery], trigger: Trigger) -> None:
+        """Make a service's next model, its ``model``-th, of updates that were begun and have arrived."""
+        ...
+
+    @abstractmethod
+    def evaluate(self, services: Sequence[str]) -> None:
+        """Measure the accuracy of services' models, which ``accuracy`` returns from then on."""
+        ...
+
+    @abstractmethod
+    def forget(self, service: str) -> None:
+        """Drop all updates of a service."""
         ...

@@ -17,11 +17,11 @@ from des.money import MICRO
 from fl.arrays import AnyArray
 from flmarket.core.errors import InputError, shortened
 from flmarket.core.text import counted
-from scenarios.logs.columns import ALL_TABLES, CLIENTS, RESPONSES
+from scenarios.logs.columns import ALL_TABLES, CLIENTS, MODELS, RESPONSES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import Column, Table
 
-TableName = Literal["rounds", "offers", "events", "clients", "responses"]
+TableName = Literal["rounds", "offers", "events", "clients", "responses", "models"]
 
 
 _FORMULA = re.compile(r"[=@]|[+-](?!\.?\d[\d.]*(e[+-]?\d+)?$)")
@@ -196,18 +196,22 @@ def _different(column: Column, values: AnyArray) -> AnyArray:
 def having(
     runs: Sequence[RunDirectory], name: str, notify: Callable[[str], None] = lambda _: None
 ) -> Sequence[RunDirectory]:
-    """Return the runs that have a table; some have no clients.csv, or no responses.csv."""
+    """Return the runs that have a table; some have no clients.csv, responses.csv or models.csv."""
     if (why := _WITHOUT.get(name)) is None:
         return runs
     with_table = [run for run in runs if ALL_TABLES[name].path(run.path).exists()]
     if not with_table:
-        raise InputError(f"{runs[0].path}: has no {name}.csv: its clients {why}, so offers.csv holds all of it")
+        raise InputError(f"{runs[0].path}: has no {name}.csv: its {why}, so offers.csv holds all of it")
     if without := len(runs) - len(with_table):
-        notify(f"{without} of {counted(len(runs), 'run')} left out: without {name}.csv, as their clients {why}")
+        notify(f"{without} of {counted(len(runs), 'run')} left out: without {name}.csv, as their {why}")
     return with_table
 
 
-_WITHOUT = {CLIENTS.name: "are truthful", RESPONSES.name: "do all of the work"}  # what clients are where a table is not
+_WITHOUT = {
+    CLIENTS.name: "clients are truthful",
+    RESPONSES.name: "clients do all of the work",
+    MODELS.name: "rounds end with their work",
+}  # why a table is not there
 
 
 def _dtype(column: Column) -> Any:

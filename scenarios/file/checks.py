@@ -30,6 +30,7 @@ from scenarios.file.problems import Mistake, Path, number, quoted
 from scenarios.file.schema import (
     DATASET,
     REGISTRIES,
+    Aggregate,
     ClientCost,
     ClientGroup,
     ClientResponse,
@@ -88,6 +89,7 @@ def examine(
 def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     yield from _unique_names(scenario)
     yield from _times(scenario)
+    yield from _continuous(scenario)
     yield from _market_size(scenario)
     yield from _aggregation(scenario)
     yield from _conduct(scenario)
@@ -133,7 +135,7 @@ def _unique_names(scenario: Scenario) -> Iterator[Mistake]:
 
 def _times(scenario: Scenario) -> Iterator[Mistake]:
     slot, deadline = scenario.timeline.slot, scenario.timeline.deadline
-    if slot is not None and deadline is not None and deadline > slot:
+    if slot is not None and deadline is not None and deadline > slot and not scenario.timeline.continuous:
         yield Mistake(
             ("timeline", "deadline"), f"must be at most the slot of {number(slot)} seconds, not {number(deadline)}"
         )
@@ -143,6 +145,29 @@ def _times(scenario: Scenario) -> Iterator[Mistake]:
                 ("services", i, "arrival"),
                 f"must be at most the {number(scenario.rounds)} rounds, not {number(service.arrival)}",
             )
+
+
+def _continuous(scenario: Scenario) -> Iterator[Mistake]:
+    """Yield what a market whose work outlasts its rounds lacks or cannot have, and what only such a market has."""
+    clock, market = scenario.timeline, scenario.market
+    if not clock.continuous:
+        given = [("services", i, "aggregate") for i, it in enumerate(scenario.services) if it.aggregate]
+        for path in [*((("timeline", "aggregate"),) if clock.aggregate != Aggregate() else ()), *given]:
+            what = (
+                'says when models are made where work outlasts rounds; set timeline.mode to "continuous", or remove it'
+            )
+            yield Mistake(path, what)
+        return
+    if clock.slot is None:
+        yield Mistake(("timeline", "slot"), "is missing; a continuous market needs the seconds between two decisions")
+    if market.contract_rounds > 1:
+        yield Mistake(("market", "contract_rounds"), "must be 1 where work outlasts rounds (timeline.mode)")
+    if market.sequential:
+        yield Mistake(("market", "impressions"), 'must be "together" where work outlasts rounds (timeline.mode)')
+    if scenario.clients.responds:
+        yield Mistake(
+            ("clients", "response"), "cannot be given where work outlasts rounds (timeline.mode); remove one of them"
+        )
 
 
 def _market_size(scenario: Scenario) -> Iterator[Mistake]:
@@ -273,6 +298,9 @@ def _not_cleared(scenario: Scenario) -> Iterator[Mistake]:
         if scenario.market.sequential and not kind.by_client:
             what = f"{name!r} clears all clients of a round together"
             yield Mistake(path, f"{what}, not one after another; choose another mechanism, or remove impressions")
+        if scenario.timeline.continuous and not kind.by_client:
+            what = f"{name!r} clears all clients of a round together"
+            yield Mistake(path, f"{what}, and in a continuous market cores come free one by one; choose another one")
         largest = kind.largest
         if largest is not None and services * clients > largest:
             yield Mistake(

@@ -7,7 +7,7 @@ keys at once stands in ``scenarios.file.checks``.
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from operator import eq
@@ -32,6 +32,7 @@ from fl.training.aggregator import AGGREGATORS, FEDAVG
 from fl.training.jobs import HONEST, Conduct
 from fl.training.models import MODELS
 from fl.training.regime import Device, Kernel, Regime
+from fl.training.trigger import TRIGGERS, WAIT
 from flmarket.core.declared import Unit, sentence_of
 from flmarket.core.names import LONGEST_NAME, NAME_PATTERN, unknown_plugin
 from flmarket.core.plugins import Registry
@@ -55,6 +56,7 @@ REGISTRIES: tuple[Registry[Any], ...] = (
     COSTS,
     RESPONSES,
     AGGREGATORS,
+    TRIGGERS,
     ALL_MEASURES,
 )
 """All kinds of plug-ins. A scenario can name those of all but the measures, which reports name."""
@@ -121,6 +123,9 @@ AggregatorName = Annotated[
 ]
 BehaviourName = Annotated[
     str, AfterValidator(partial(_installed, "behaviour")), Field(json_schema_extra={"names": "behaviour"})
+]
+TriggerName = Annotated[
+    str, AfterValidator(partial(_installed, "trigger")), Field(json_schema_extra={"names": "trigger"})
 ]
 ResponseName = Annotated[
     str, AfterValidator(partial(_installed, "response")), Field(json_schema_extra={"names": "response"})
@@ -697,8 +702,37 @@ class Training(_RegimeTable):
     ] = Field(default={})
 
 
+class Aggregate(TomlTable):
+    """The rule by which each service decides when it makes a new model of the updates that have arrived."""
+
+    kind: Annotated[
+        TriggerName,
+        Doc("""wait-for-all (the paper's), fedasync, fedbuff, semi-async, or a plug-in; docs/continuous.md."""),
+    ] = WAIT
+    options: Annotated[
+        Options, Field(exclude_if=lambda it: not it), Doc("Settings of the rule, as the rule documents them.")
+    ] = {}
+
+    def plugin(self, table: Path) -> "NamedPlugin":
+        """Return it as the plug-in that a table names."""
+        return NamedPlugin(TRIGGERS, self.kind, self.options, table, "kind")
+
+
 class Timeline(TomlTable):
     """Durations on the simulated clock."""
+
+    mode: Annotated[
+        Literal["slots", "continuous"],
+        Field(exclude_if=lambda it: it == "slots"),
+        Doc("""Whether a round ends with the work that begins in it, as in the paper, or is a period after which
+        services decide again while work goes on; docs/continuous.md."""),
+    ] = "slots"
+    aggregate: Annotated[
+        Aggregate,
+        Field(exclude_if=lambda it: it == Aggregate()),
+        Doc("""The rule by which services decide when to make a new model, where the mode is continuous; a service can
+        have its own."""),
+    ] = Aggregate()
 
     seconds_per_sample: Annotated[
         float, Ge(0), Le(1e6), Unit("seconds"), Doc("Computing time of one image in one epoch at speed 1, seconds.")
@@ -709,13 +743,20 @@ class Timeline(TomlTable):
     slot: Annotated[
         Span | None,
         Unit("seconds"),
-        Doc('Length of a round, seconds; absent: each lasts until its last job is done (the paper\'s "long enough").'),
+        Doc("""Length of a round, seconds; absent: each lasts until its last job is done (the paper's "long enough").
+        Where the mode is continuous, it is the time between decisions, and must be given."""),
     ] = None
     deadline: Annotated[
         Span | None,
         Unit("seconds"),
-        Doc("Seconds after the awards by which an update must have arrived, at most the slot; absent: none."),
+        Doc("""Seconds after the awards by which an update must have arrived, at most the slot unless the mode is
+        continuous; absent: none."""),
     ] = None
+
+    @property
+    def continuous(self) -> bool:
+        """Whether work may outlast the round in which it begins."""
+        return self.mode == "continuous"
 
 
 class Service(TomlTable):
@@ -745,6 +786,11 @@ class Service(TomlTable):
         FilePath | None, Doc("File with what its policy has learned; absent: the policy starts as it is.")
     ] = None
     policy_options: Annotated[Options, Doc("Settings of its policy, as the policy documents them.")] = {}
+    aggregate: Annotated[
+        Aggregate | None,
+        Field(exclude_if=lambda it: it is None),
+        Doc("Its own rule of when to make a new model; absent: timeline.aggregate."),
+    ] = None
 
 
 class Intervention(TomlTable):
@@ -848,6 +894,23 @@ class Scenario(TomlTable):
         yield from (own for own in self.clients.behaviours() if own.table != shared)
         yield from self.clients.answer()
         yield self.training.aggregation.plugin()
+        yield from self.triggers()
+
+    @property
+    def logged(self) -> Mapping[str, bool]:
+        """What decides which tables its runs have, as ``scenarios.logs.columns.tables_of`` takes it."""
+        clients = self.clients
+        return {"truthful": clients.truthful, "respond": clients.responds, "continuous": self.timeline.continuous}
+
+    def triggers(self) -> Sequence[NamedPlugin]:
+        """Return the rule by which each service decides when it makes a new model; none where each round ends it."""
+        if not self.timeline.continuous:
+            return ()
+        shared = self.timeline.aggregate.plugin(("timeline", "aggregate"))
+        return [
+            it.aggregate.plugin(("services", i, "aggregate")) if it.aggregate else shared
+            for i, it in enumerate(self.services)
+        ]
 
     def service(self, name: str) -> Service:
         """Return the service of that name; KeyError where there is none."""

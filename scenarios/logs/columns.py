@@ -1,4 +1,4 @@
-"""The columns of rounds.csv, offers.csv, events.csv, clients.csv and responses.csv, each declared once.
+"""The columns of rounds.csv, offers.csv, events.csv, clients.csv, responses.csv and models.csv, each declared once.
 
 Whatever writes, reads, exports, judges, verifies or documents the logs takes names, order, types and units from here.
 The values are those of the records in ``des.log_records``, in the same order: docs/logs.md shows how a column is added.
@@ -182,19 +182,45 @@ RESPONSES = Table(
     attrgetter("responses"),
 )
 
+MODELS = Table(
+    "models",
+    "one row for each model that a service made, in the order of simulated time; only where work outlasts rounds",
+    (
+        Column("round", INTEGER, "the round in which it was made, from 1", "work"),
+        Column("sim_time", TIME, "simulated time at which it was made", "work", SECONDS),
+        Column("service", WORD, "service that made it", "work"),
+        Column("model", INTEGER, "its number among the service's models, from 1", "work"),
+        Column("updates", INTEGER, "updates that went into it", "work"),
+        Column(
+            "mean_staleness",
+            NUMBER,
+            "their mean staleness: the models that the service made between handing out the model that the client "
+            "began with and this one",
+            "work",
+            "models",
+        ),
+        Column("max_staleness", INTEGER, "the largest staleness among them", "work", "models"),
+        Column("at_work", INTEGER, "clients still at work for the service", "work", "clients"),
+    ),
+    attrgetter("models"),
+)
+
 TABLES = {table.name: table for table in (ROUNDS, OFFERS, EVENTS)}
 """The tables that every run has, by name."""
 
-ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS, RESPONSES.name: RESPONSES}  # all tables by name
+ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS, RESPONSES.name: RESPONSES, MODELS.name: MODELS}  # all tables by name
 
 
-def tables_of(*, truthful: bool, respond: bool) -> Mapping[str, Table]:
-    """Return the tables that a run has, by name, given whether its clients are truthful and whether they respond."""
-    absent = {CLIENTS.name: truthful, RESPONSES.name: not respond}
+def tables_of(*, truthful: bool, respond: bool, continuous: bool) -> Mapping[str, Table]:
+    """Return the tables that a run has, by name.
+
+    That hangs on whether its clients are truthful, whether they respond, and whether work outlasts rounds.
+    """
+    absent = {CLIENTS.name: truthful, RESPONSES.name: not respond, MODELS.name: not continuous}
     return {name: table for name, table in ALL_TABLES.items() if not absent.get(name)}
 
 
 def tables_in(directory: Path) -> Mapping[str, Table]:
-    """Return the tables that a run's directory has, by name: clients.csv and responses.csv are there or not."""
-    there = (os.path.lexists(it.path(directory)) for it in (CLIENTS, RESPONSES))
-    return tables_of(truthful=not next(there), respond=next(there))
+    """Return the tables that a run's directory has, by name: those that some runs lack are there or not."""
+    there = (os.path.lexists(it.path(directory)) for it in (CLIENTS, RESPONSES, MODELS))
+    return tables_of(truthful=not next(there), respond=next(there), continuous=next(there))

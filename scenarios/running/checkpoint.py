@@ -175,8 +175,9 @@ def resume(
 
 def tables_for(setup: Setup) -> Mapping[str, Table]:
     """Return the tables that a run has, by name."""
-    clients = setup.market.population
-    return tables_of(truthful=clients.truthful, respond=clients.spec.response is not None)
+    market, clients = setup.market, setup.market.population
+    respond = clients.spec.response is not None
+    return tables_of(truthful=clients.truthful, respond=respond, continuous=market.ongoing is not None)
 
 
 class Checkpointer(Callback):

@@ -31,7 +31,7 @@ class ExportDialog(Dialog[Path]):
 
     def compose(self) -> ComposeResult:
         known = None if self._session is None else self._session.scenario
-        tables = TABLES if known is None else tables_of(truthful=known.clients.truthful, respond=known.clients.responds)
+        tables = TABLES if known is None else tables_of(**known.logged)
         kinds = [(f"{table}.csv, all rounds so far", table) for table in (tables if self._session else ())]
         for shown, end in (("the screen", ""), (f"{self._called} alone", PART)):
             kinds += [(f"picture of {shown}, {words}", f"{kind}{end}") for kind, words in FORMATS.items()]

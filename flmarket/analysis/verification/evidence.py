@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -21,7 +21,7 @@ from des.contracts import Contract, Contracts
 from des.cost import COSTS, CostError
 from des.costs.linear import Linear
 from des.log_records import Outcome
-from des.mechanism import Mechanism
+from des.mechanism import MECHANISMS, ClearingError, Mechanism
 from des.money import MICRO, MicroArray
 from des.observation import Status
 from des.response import RESPONSES, Response
@@ -37,11 +37,13 @@ from fl.surrogate.fitted import Fit, FitError
 from fl.training.jobs import Federation, TrainingJob
 from flmarket.analysis.log_frames import read_by_rounds, read_table
 from flmarket.analysis.verification.findings import Rows
+from flmarket.analysis.verification.ongoing_work import Followed, Sofar, follow
 from flmarket.analysis.verification.round_conditions import Hired, RoundConditions, conditions
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, contract_terms, fits_of, population_spec
 from scenarios.file.checks import played
 from scenarios.file.client_files import intervals_of, require_same_partitions, trace_of
+from scenarios.file.interventions import at
 from scenarios.file.schema import Market, NamedPlugin, Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_of
@@ -135,6 +137,7 @@ class Memory:
     # the rules in force, and what clears rounds by them
     clearing: tuple[Market | None, Mechanism | None] = None, None
     contracts: Sequence[Sequence[int]] = ()  # those in force
+    ongoing: Sofar | None = None  # the work that goes on, where it outlasts rounds
 
 
 @dataclass(frozen=True)
@@ -151,6 +154,7 @@ class Logs:
     events: pd.DataFrame
     clients: pd.DataFrame | None = None  # None where all clients are truthful
     responses: pd.DataFrame | None = None  # None where clients do all of the work
+    models: pd.DataFrame | None = None  # None where rounds end with their work
     before: Memory = field(default_factory=Memory)
     after: Memory = field(default_factory=Memory)
 
@@ -164,7 +168,7 @@ class Logs:
     def blocks(cls, run: RunDirectory, lines: int | None) -> Iterator["Logs"]:
         """Read logs in blocks of whole rounds, so many lines of a table at a time; all rules are to see each block."""
         scenario = parse(run.scenario_text(), str(run.path / SCENARIO), catalogue=played())
-        first, *others = tables_of(truthful=scenario.clients.truthful, respond=scenario.clients.responds)
+        first, *others = tables_of(**scenario.logged)
         meta, places = run.meta(), {service.name: m for m, service in enumerate(scenario.services)}
 
         def placed(table: pd.DataFrame) -> pd.DataFrame:
@@ -205,7 +209,8 @@ class Logs:
     @cached_property
     def rows(self) -> Mapping[str, Rows]:
         """The block's lines of the tables as the rules take them, by name."""
-        frames = {"offers": self.offers, "events": self.events, "clients": self.clients, "responses": self.responses}
+        tables = "offers", "events", "clients", "responses", "models"
+        frames: dict[str, pd.DataFrame | None] = {name: getattr(self, name) for name in tables}
         block = {name: Rows.of(name, frame) for name, frame in frames.items() if frame is not None}
         return {"rounds": self.all_rounds.where(self.lines), **block}
 
@@ -373,10 +378,9 @@ class Logs:
         NaN for a run with real training, and where the learning curves here are not those that meta.json records.
         """
         accuracy = np.full((len(self.numbers), len(self.places)), np.nan)
-        known = not self.other_fits and all(it.dataset in self.data.datasets for it in self.scenario.services)
-        federation = self.before.federation
-        if self.numbers.start == 1 and known and not backend_of(self.scenario).trains:
-            federation = build_federation(self.scenario, self.seed, Shelf())
+        if self.scenario.timeline.continuous:
+            return accuracy.ravel() if self.ongoing is None else np.array(self.ongoing.accuracy).ravel()
+        federation = self.before.federation if self.numbers.start > 1 else self._curves
         for number in self.numbers:
             if federation is None:
                 break
@@ -390,6 +394,41 @@ class Logs:
                 accuracy[number - self.numbers.start] = [federation.accuracy(name) for name in self.places]
         self.after.federation = federation
         return accuracy.ravel()
+
+    @property
+    def _curves(self) -> Federation | None:
+        """The learning curves at their start; None where they are not the run's, or models are trained."""
+        known = not self.other_fits and all(it.dataset in self.data.datasets for it in self.scenario.services)
+        if not known or backend_of(self.scenario).trains:
+            return None
+        return build_federation(self.scenario, self.seed, Shelf())
+
+    @cached_property
+    def ongoing(self) -> Followed | None:
+        """The work that outlasts rounds, followed again; None where it cannot be, as a rule of it is not here."""
+        try:
+            triggers = [it.create() for it in self.scenario.triggers()]
+            rules = {number: at(self.scenario, number).market for number in self.numbers}
+            mechanisms = {number: MECHANISMS.create(it.mechanism, **it.options) for number, it in rules.items()}
+        except InputError:
+            return None
+        count, sofar = len(self.places), self.before.ongoing
+        if sofar is None:
+            sofar = Sofar(0, [0] * count, [[] for _ in range(count)], federation=cast("Any", self._curves))
+        try:
+            found, self.after.ongoing = follow(self, sofar, triggers, mechanisms)
+        except ClearingError as error:
+            raise InputError(str(error)) from error
+        return found
+
+    @cached_property
+    def renewed(self) -> BoolArray:
+        """Whether the service of each line of rounds.csv can have made a new model in the round."""
+        if self.scenario.timeline.continuous:
+            count = len(self.rows["rounds"])
+            return np.ones(count, dtype=np.bool_) if self.ongoing is None else np.array(self.ongoing.renewed).ravel()
+        trained: BoolArray = self.rows["rounds"]["served"] > 0
+        return trained
 
     @cached_property
     def other_fits(self) -> Mapping[str, Fit | None]:
@@ -412,6 +451,8 @@ class Logs:
         if not self.has_response:
             named = " or ".join(f"{it.name!r}" for it in self.scenario.clients.answer())
             yield f"what clients answer to awards, as response {named} is not here, or is another one: load its file"
+        if self.scenario.timeline.continuous and self.ongoing is None:
+            yield "which work goes on when, as a trigger or the mechanism is not here: load its file"
         if self.behaviour is None:
             others = self.other_plugins or self.scenario.clients.behaviours()
             named = " or ".join(sorted({f"{it.registry.kind} {it.name!r}" for it in others}))
@@ -507,6 +548,10 @@ class Logs:
         contracts.restore(self.before.contracts)
         hired, found = Hired(np.full(count, np.nan), np.full(count, np.nan), np.zeros(count, dtype=np.bool_)), []
         for number, before in zip(self.numbers, sums.tolist(), strict=True):
+            if self.scenario.timeline.continuous and self.ongoing is not None:
+                # what is held for work that goes on cannot be spent, though it will not be delivered
+                held = self.ongoing.lost[number - self.numbers.start]
+                before = [spent + lost for spent, lost in zip(before, held, strict=True)]
             sofar = dict(zip(names, before, strict=True))
             found.append(conditions(self.scenario, number, sofar, contracts, self._intervals))
             if contracts.terms.rounds > 1:

@@ -99,7 +99,7 @@ def accuracies(logs: Logs) -> Iterator[Finding]:
     """Accuracies are shares of measured images, rewards Omega^accuracy; both change only where a client serves."""
     rounds, exact = logs.rows["rounds"], logs.exact_accuracy
     accuracy, test, waits = rounds["accuracy"], rounds["test_accuracy"], rounds["status"] == Status.WAITING
-    idle = (rounds["round"] > 1) & (rounds["served"] == 0)
+    idle = (rounds["round"] > 1) & ~logs.renewed
     arrives = (_before(logs, itemgetter("status")) == Status.WAITING) & ~waits  # and has a reward from now on
     for name, still in (("accuracy", idle), ("test_accuracy", idle), ("reward", idle & ~arrives)):
         moved = still & (rounds[name] != _before(logs, itemgetter(name)))

@@ -5,7 +5,6 @@ order in which its causes happened; what has the same cause, in the order of ser
 """
 
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
@@ -16,11 +15,11 @@ from des.money import MICRO
 from des.observation import Status
 from fl.arrays import AnyArray, IntArray
 from flmarket.analysis.log_frames import written
+from flmarket.analysis.verification.durations import durations
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows, unequal
 from scenarios.logs.columns import EVENTS
 
-_ENDLESS = 2**62  # microseconds
 _ANY = np.inf  # an amount that other rules check
 _ORDER = (
     "depth",  # 0 as the round opens, 1 a start, 2 an end of training, 3 what follows from that, 4 pay for all together
@@ -45,9 +44,9 @@ def timeline(logs: Logs) -> Iterator[Finding]:
     ends = starts + round((logs.scenario.timeline.slot or 0) * MICRO)
     np.maximum.at(ends, logs.order_of(jobs), jobs["ended"])
     yield from rounds.differing({"sim_time": np.repeat(ends, count)}, "its events end at")
-    found = list(_compared(logs, _events(logs, starts, awarded, jobs)))
+    found = list(differing_events(logs, _events(logs, starts, awarded, jobs)))
     # Where the mechanism is not here, its services may also pay together.
-    if found and any(_compared(logs, _events(logs, starts, awarded, jobs, together=True))):
+    if found and any(differing_events(logs, _events(logs, starts, awarded, jobs, together=True))):
         yield from found
     decisions = _decisions(logs)
     lines, there = logs.places_of(decisions), logs.takes_part
@@ -66,27 +65,11 @@ def _decisions(logs: Logs) -> Rows:
 
 def _jobs(logs: Logs, starts: IntArray) -> Rows:
     """Return the awarded offers, with their line in rounds.csv, their times, and the order in which they end."""
-    offers, clock, response = logs.answered, logs.scenario.timeline, logs.scenario.clients.response
+    offers = logs.answered.having(line_of_round=logs.places_of(logs.answered))
     if logs.clients is not None:  # others may be reported
         offers = offers.having(data_size=logs.drawn[0]["held_data_size"])
-    offers = offers.having(line_of_round=logs.places_of(offers))
     jobs = offers.where((offers["outcome"] != Outcome.OUTBID) & logs.takes_part[offers["line_of_round"]])
-    epochs = np.array([logs.scenario.training_for(it.dataset).local_epochs for it in logs.scenario.services])
-    images, turns = (
-        -(-whole * jobs["done"] // MICRO) if response.of == kind else whole
-        for kind, whole in (("data", jobs["data_size"]), ("epochs", epochs[jobs["m"]]))
-    )
-    compute = _training(clock.seconds_per_sample, images * turns, logs, jobs["client"])
-    if response.of == "speed":
-        compute = -(-compute * MICRO // np.maximum(jobs["done"], 1))
-    upload = round(clock.upload_seconds * MICRO)
-    ends = [round(it * MICRO) for it in (clock.slot, clock.deadline) if it is not None]
-    limit = np.full(len(jobs), min([_ENDLESS, *ends]))
-    if logs.population.departure_rate.any():
-        pairs = zip(jobs["round"].tolist(), jobs["client"].tolist(), strict=True)
-        part = np.array([logs.population.departs(*pair) for pair in pairs], dtype=np.float64)  # NaN for one that stays
-        leaves = ~np.isnan(part)
-        limit[leaves] = np.minimum(limit, np.floor(part * (compute + upload)))[leaves]
+    compute, upload, limit = durations(logs, jobs)
     began, cut = starts[logs.order_of(jobs)], compute > limit
     trained = began + np.minimum(compute, limit)
     sends = np.where(cut, 0, np.minimum(upload, limit - np.minimum(compute, limit)))
@@ -102,14 +85,6 @@ def _jobs(logs: Logs, starts: IntArray) -> Rows:
         before=np.zeros(len(jobs)),
         job=np.arange(len(jobs)),
     )
-
-
-def _training(seconds_per_sample: float, work: IntArray, logs: Logs, clients: IntArray) -> IntArray:
-    """Return how long jobs train, in microseconds: fractions of the decimals in the scenario, each rounded once."""
-    pairs, place = np.unique([work, logs.population.speed[clients]], axis=1, return_inverse=True)
-    image = Fraction(str(seconds_per_sample)) * MICRO
-    times = [round(image * int(images) / Fraction(str(speed))) for images, speed in pairs.T.tolist()]
-    return np.array(times, dtype=np.int64)[place.ravel()]
 
 
 def _services(logs: Logs, starts: IntArray, jobs: Rows) -> Rows:
@@ -208,7 +183,7 @@ def _offered_again(logs: Logs) -> IntArray:
     return logs.places_of(decisions)[again & ~once]
 
 
-def _compared(logs: Logs, wanted: Rows) -> Iterator[Finding]:
+def differing_events(logs: Logs, wanted: Rows) -> Iterator[Finding]:
     """Yield the first event that is not the one wanted."""
     events = logs.rows["events"]
     count = min(len(events), len(wanted))

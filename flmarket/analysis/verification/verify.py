@@ -15,6 +15,7 @@ from flmarket.analysis.log_frames import BadTableError, text_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding
 from flmarket.analysis.verification.offer_rules import cores, interests, not_cleared, payments, responses, world
+from flmarket.analysis.verification.ongoing_rules import work
 from flmarket.analysis.verification.row_rules import accuracies, progress, scenario, shape, totals
 from flmarket.analysis.verification.time_rules import timeline
 from flmarket.core.errors import InputError
@@ -28,11 +29,13 @@ Rule = Callable[[Logs], Iterator[Finding]]
 RULES: Mapping[str, Rule] = {
     rule.__name__: rule
     for rule in (
-        shape, scenario, world, interests, responses, payments, cores, totals, progress, accuracies, timeline
+        shape, scenario, world, interests, responses, payments, cores, totals, progress, accuracies, timeline, work
     )
 }  # fmt: skip
 """All rules, by the name by which columns refer to them; docs/logs.md has each docstring. Where ``shape`` finds
 something, the others are not asked."""
+
+_OF_SLOTS, _OF_WORK = ("cores", "timeline"), ("work",)  # the rules where rounds end with their work, and where not
 
 BLOCK = 50_000  # lines of a table that are read at a time
 _LONGEST = 200  # characters of a line in a message
@@ -76,6 +79,8 @@ def _follow(run: RunDirectory, verdict: Verdict) -> None:
     try:
         for logs in Logs.blocks(run, BLOCK):
             for name, rule in rules.items():
+                if name in (_OF_SLOTS if logs.scenario.timeline.continuous else _OF_WORK):
+                    continue
                 if not findings["shape"] or name in ("shape", "spelling"):
                     for finding in rule(logs):
                         findings[name].setdefault(finding.first_of or str(finding), str(finding))
@@ -95,7 +100,7 @@ def _spelling(run: RunDirectory, read: dict[str, int], logs: Logs) -> Iterator[F
 
     ``read`` has the bytes of each table that were looked at in earlier blocks.
     """
-    for name in tables_of(truthful=logs.clients is None, respond=logs.responses is not None):
+    for name in tables_of(**logs.scenario.logged):
         frame, whole = getattr(logs, name), name == ROUNDS.name
         if whole and read[name]:
             continue

@@ -1,0 +1,214 @@
+"""Work that outlasts the period in which it begins: jobs at work, updates that arrive one by one, models of any age.
+
+Where ``timeline.mode`` is ``"continuous"``, a round is a period of fixed length, at whose start services offer for the
+cores that are free then. Nobody waits for anybody else: an update arrives when it arrives, is paid at that instant, and
+becomes part of its service's model when the service's trigger says so (``fl.training.trigger``). Between periods all of
+that is plain data, as in slots.
+"""
+
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from heapq import heapify, heappop, heappush
+from typing import Any, NamedTuple
+
+import numpy as np
+import simpy
+
+from des.clock import Clock, Microseconds
+from des.ledger import Ledger
+from des.log_records import Kind, ModelReport, Outcome
+from des.money import MICRO
+from des.observation import Progress
+from des.timeline import Job, Journal
+from fl.arrays import BoolArray, read_only
+from fl.training.jobs import Asynchronous, Delivery
+from fl.training.trigger import Trigger
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A job at work, its times known from its award on."""
+
+    m: int  # its service
+    round: int  # the period in which it began
+    model: int  # the number of the model that it was handed out, 0 for the first
+    job: Job
+
+    def events(self, place: int) -> Iterator[tuple[Microseconds, bool, int]]:
+        """Yield when its training ends, unless it is cut off before, and when all of it does."""
+        job, start = self.job, self.job.start or 0  # it has one from the award on
+        if job.compute <= job.limit:
+            yield start + job.compute, False, place
+        yield start + min(job.compute + job.upload, job.limit), True, place
+
+
+class Arrival(NamedTuple):
+    """An update that has arrived and is in no model yet."""
+
+    round: int  # in which the client began
+    client: int
+    model: int  # the one that it was handed out
+    samples: int  # D, the images that the client says it has trained on
+
+
+class Ongoing:
+    """What services have at work, what has arrived for them, and how many models they have made."""
+
+    def __init__(self, names: Sequence[str], triggers: Sequence[Trigger], federation: Asynchronous) -> None:
+        self._names, self._triggers, self.federation = tuple(names), tuple(triggers), federation
+        self._at_work: dict[int, Work] = {}  # by a number that rises in the order in which they began
+        self._begun = 0  # how many have begun so far
+        self._arrived: list[list[Arrival]] = [[] for _ in names]
+        self.models = [0] * len(names)  # how many each service has made
+        self._count(())
+
+    def _count(self, works: Iterable[Work]) -> None:
+        """Let just these be at work."""
+        self._working = [0] * len(self._names)  # for each service
+        self.taken: dict[int, set[int]] = {}  # the cores at work of each client that has any
+        self._at_work = {}
+        for work in works:
+            self._begin(work)
+
+    def _begin(self, work: Work) -> int:
+        self._working[work.m] += 1
+        self.taken.setdefault(work.job.client, set()).add(work.job.core)
+        self._begun += 1
+        self._at_work[self._begun] = work
+        return self._begun
+
+    def progress(self, m: int, now: Microseconds) -> Progress:
+        """Return what a service knows of its own work as a period begins."""
+        ages = [self.models[m] - work.model for work in self._at_work.values() if work.m == m]
+        return Progress(now / MICRO, self.models[m], len(ages), sum(ages) / len(ages) if ages else 0.0)
+
+    def serves(self, able: BoolArray | None, shape: tuple[int, int]) -> BoolArray | None:
+        """Return who can serve whom in a period, [M, C]: clients that do not work for the service already.
+
+        A service that waits for others first can have nobody. None if all can serve all.
+        """
+        waiting = [m for m, trigger in enumerate(self._triggers) if not trigger.recruits(self._working[m])]
+        if not self._at_work and not waiting:
+            return able
+        mask = np.ones(shape, dtype=np.bool_) if able is None else able.copy()
+        for work in self._at_work.values():
+            mask[work.m, work.job.client] = False
+        mask[waiting] = False
+        return read_only(mask)
+
+    def play(
+        self,
+        number: int,  # the period
+        clock: Clock,
+        journal: Journal,
+        ledger: Ledger,
+        until: Microseconds | None,  # its end; None: until nobody is at work
+        staying: Collection[int],  # the services that still make models
+        award: Callable[[Collection[int] | None], Sequence[tuple[int, Job]]],
+    ) -> Generator[simpy.Event, Any, list[ModelReport]]:
+        """Play a period; return the models that are made in it.
+
+        ``award`` returns the jobs, with their services, that are awarded now on cores of clients that have free ones;
+        of all clients where it is not told of which. They begin at once. It is asked as the period begins, and whenever
+        work has ended, but at its end: then offers have expired.
+        """
+        made: list[ModelReport] = []
+        # the ends of training, and of work; what happens at the same instant does so in the order of beginnings
+        agenda: list[tuple[Microseconds, bool, int]] = []
+        for place, work in self._at_work.items():
+            agenda += [it for it in work.events(place) if it[0] > clock.now]
+
+        def begin(clients: Collection[int] | None) -> None:
+            for m, job in award(clients):
+                place = self._begin(Work(m, number, self.models[m], job))
+                journal.record_jobs(Kind.TRAIN_START, [job])
+                for event in self._at_work[place].events(place):
+                    heappush(agenda, event)
+
+        heapify(agenda)
+        begin(None)
+        while agenda and (until is None or agenda[0][0] <= until):
+            time = agenda[0][0]
+            if time > clock.now:
+                yield clock.timeout(time - clock.now)
+            freed, delivered = list[int](), set[int]()
+            while agenda and agenda[0][0] == time:
+                _, ends, place = heappop(agenda)
+                work = self._at_work[place]
+                if not ends:
+                    journal.record_jobs(Kind.TRAIN_END, [work.job])
+                    continue
+                self._finish(place, journal, ledger)
+                freed.append(work.job.client)
+                delivered.add(work.m)
+            for m in sorted(delivered.intersection(staying)):
+                made += self._models(m, number, journal, closing=False)
+            if freed and time != until:
+                begin(freed)
+        if until is not None:
+            if until > clock.now:
+                yield clock.timeout(until - clock.now)
+            for m in sorted(staying):
+                made += self._models(m, number, journal, closing=True)
+        return made
+
+    def _finish(self, place: int, journal: Journal, ledger: Ledger) -> None:
+        """End a job: its update arrives and is paid, or it is lost."""
+        work = self._at_work.pop(place)
+        job = work.job
+        self._working[work.m] -= 1
+        self.taken[job.client].remove(job.core)
+        if not self.taken[job.client]:
+            del self.taken[job.client]
+        if job.outcome is Outcome.SERVED:
+            journal.record_jobs(Kind.UPLOAD, [job])
+            ledger.pay_committed(job.service, job.client, job.price)
+            journal.record(Kind.PAY, job.service, job.client, amount=job.price)
+            self._arrived[work.m].append(Arrival(work.round, job.client, work.model, job.samples))
+        else:
+            ledger.forfeit(job.service, job.price)
+
+    def _models(self, m: int, number: int, journal: Journal, *, closing: bool) -> Iterator[ModelReport]:
+        """Make the next model of a service, if it is due."""
+        arrived, trigger, name = self._arrived[m], self._triggers[m], self._names[m]
+        if not arrived or not trigger.due(len(arrived), self._working[m], closing=closing):
+            return
+        made = self.models[m]
+        deliveries = [Delivery(it.round, it.client, made - it.model) for it in arrived]
+        self.models[m] = made + 1
+        self.federation.aggregate(name, made + 1, deliveries, trigger)
+        journal.record(Kind.AGGREGATE, name, amount=sum([it.samples for it in arrived]))
+        staleness = [it.staleness for it in deliveries]
+        yield ModelReport(
+            number,
+            journal.now,
+            name,
+            made + 1,
+            len(arrived),
+            sum(staleness) / len(staleness),
+            max(staleness),
+            self._working[m],
+        )
+        arrived.clear()
+
+    def leave(self, m: int) -> None:
+        """Let a service make no more models. Whoever is at work for it is paid all the same."""
+        self._arrived[m].clear()
+        self.federation.forget(self._names[m])
+
+    def state(self) -> dict[str, Any]:
+        """Return all of this as plain data. The federation keeps the updates themselves."""
+        return {
+            "at_work": [[work.m, work.round, work.model, asdict(work.job)] for work in self._at_work.values()],
+            "arrived": [[list(it) for it in own] for own in self._arrived],
+            "models": list(self.models),
+        }
+
+    def restore(self, state: Mapping[str, Any]) -> None:
+        """Continue from a ``state``."""
+        self._count(
+            Work(m, begun, model, Job(**{**job, "outcome": Outcome(job["outcome"])}))
+            for m, begun, model, job in state["at_work"]
+        )
+        self._arrived = [[Arrival(*it) for it in own] for own in state["arrived"]]
+        self.models = list(state["models"])

@@ -1,0 +1,77 @@
+"""Triggers: the rule by which a service decides when it makes a new model of the updates that have arrived.
+
+Where all of a round's updates are awaited, as in the paper, there is nothing to decide. Where jobs outlast the periods
+of a market (``timeline.mode = "continuous"``), updates come one after another, and of different ages.
+"""
+
+from abc import ABC, abstractmethod
+from functools import partial
+from typing import ClassVar
+
+import numpy as np
+
+from fl.arithmetic.elementary import power
+from fl.arrays import Float32Array
+from flmarket.core.plugins import Registry, built_in, subclass_problem
+
+
+class Trigger(ABC):
+    """A service's rule of when it aggregates. Subclasses may take keyword arguments: ``timeline.aggregate.options``.
+
+    The staleness of an update is the number of models that its service has made since it handed out the one that the
+    client began with.
+    """
+
+    summary: ClassVar[str] = ""
+    """One line for ``flmarket plugins``; by default the first line of the docstring."""
+
+    @abstractmethod
+    def due(self, arrived: int, at_work: int, *, closing: bool) -> bool:
+        """Return whether the service aggregates now.
+
+        Args:
+            arrived: how many updates have arrived that are not part of its model yet; at least 1.
+            at_work: how many clients are still at work for it.
+            closing: whether the period ends now; otherwise an update has just arrived.
+        """
+
+    def recruits(self, at_work: int) -> bool:
+        """Return whether the service wants clients at the start of a period in which so many are at work for it."""
+        return True
+
+    def share(self, staleness: int) -> float:
+        """Return how much of an update counts, from 0 to 1, given its staleness."""
+        return 1.0
+
+    def brought_up(self, model: Float32Array, begun: Float32Array, old: Float32Array, staleness: int) -> Float32Array:
+        """Return a client's model [P] as the aggregator is to take it.
+
+        By default it is the old model with the ``share`` of what the client has changed.
+
+        Args:
+            model: what the client has trained.
+            begun: the global model that it began with.
+            old: the global model now, which is another one if the update is stale.
+            staleness: see above.
+        """
+        share = self.share(staleness)
+        if staleness == 0 and share == 1.0:  # the old model is the one that it began with
+            return model
+        return (old + share * (model.astype(np.float64) - begun)).astype(np.float32)
+
+
+def polynomial(staleness: int, exponent: float) -> float:
+    """Return (1 + staleness)^-exponent, to the same bit on every machine (Xie, Koyejo and Gupta, 2019)."""
+    return power(1.0 + staleness, -exponent) if staleness and exponent else 1.0
+
+
+WAIT = "wait-for-all"
+"""The paper's."""
+
+TRIGGERS: Registry[type[Trigger]] = Registry(
+    "trigger", "flmarket.triggers", built_in("fl.training.triggers"), partial(subclass_problem, base=Trigger)
+)
+"""All triggers, by name."""
+
+trigger = TRIGGERS.decorator
+"""Return a class decorator that registers a subclass of ``Trigger``: ``@trigger("every-other")``."""

@@ -1,0 +1,23 @@
+"""FedBuff: a new model of every so many updates."""
+
+from fl.training.trigger import Trigger, polynomial
+from flmarket.core.plugin_options import in_range, whole
+
+__all__ = ["FedBuff"]
+
+
+class FedBuff(Trigger):
+    """A new model as soon as ``buffer`` updates have arrived, stale ones counting less (Nguyen et al., 2022).
+
+    An update counts ``(1 + staleness)^-exponent`` of what the client has changed in the model that it began with.
+    """
+
+    def __init__(self, *, buffer: int = 10, exponent: float = 0.5) -> None:
+        """Take the number of updates of a model, and how fast their share falls with the staleness."""
+        self._buffer, self._exponent = whole("buffer", buffer, 1), in_range("exponent", exponent, 0)
+
+    def due(self, arrived: int, at_work: int, *, closing: bool) -> bool:
+        return arrived >= self._buffer
+
+    def share(self, staleness: int) -> float:
+        return polynomial(staleness, self._exponent)

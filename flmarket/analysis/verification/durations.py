@@ -1,0 +1,48 @@
+"""How long jobs take, worked out again from the scenario's durations and the seed. It shares no code with ``des``."""
+
+from fractions import Fraction
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from des.money import MICRO
+from fl.arrays import IntArray
+from flmarket.analysis.verification.findings import Rows
+
+if TYPE_CHECKING:
+    from flmarket.analysis.verification.evidence import Logs
+
+_ENDLESS = 2**62  # microseconds
+
+
+def durations(logs: "Logs", jobs: Rows) -> tuple[IntArray, int, IntArray]:
+    """Return how long jobs train, how long an update travels, and when each job is cut off; in microseconds.
+
+    ``jobs`` are lines of offers.csv with the data size that the client holds, and the part of the work that is done.
+    """
+    clock, response = logs.scenario.timeline, logs.scenario.clients.response
+    epochs = np.array([logs.scenario.training_for(it.dataset).local_epochs for it in logs.scenario.services])
+    images, turns = (
+        -(-whole * jobs["done"] // MICRO) if response.of == kind else whole
+        for kind, whole in (("data", jobs["data_size"]), ("epochs", epochs[jobs["m"]]))
+    )
+    compute = _training(clock.seconds_per_sample, images * turns, logs, jobs["client"])
+    if response.of == "speed":
+        compute = -(-compute * MICRO // np.maximum(jobs["done"], 1))
+    upload = round(clock.upload_seconds * MICRO)
+    slot = None if clock.continuous else clock.slot
+    limit = np.full(len(jobs), min([_ENDLESS, *(round(it * MICRO) for it in (slot, clock.deadline) if it is not None)]))
+    if logs.population.departure_rate.any():
+        pairs = zip(jobs["round"].tolist(), jobs["client"].tolist(), strict=True)
+        part = np.array([logs.population.departs(*pair) for pair in pairs], dtype=np.float64)  # NaN for one that stays
+        leaves = ~np.isnan(part)
+        limit[leaves] = np.minimum(limit, np.floor(part * (compute + upload)))[leaves]
+    return compute, upload, limit
+
+
+def _training(seconds_per_sample: float, work: IntArray, logs: "Logs", clients: IntArray) -> IntArray:
+    """Return how long jobs train, in microseconds: fractions of the decimals in the scenario, each rounded once."""
+    pairs, place = np.unique([work, logs.population.speed[clients]], axis=1, return_inverse=True)
+    image = Fraction(str(seconds_per_sample)) * MICRO
+    times = [round(image * int(images) / Fraction(str(speed))) for images, speed in pairs.T.tolist()]
+    return np.array(times, dtype=np.int64)[place.ravel()]
