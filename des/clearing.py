@@ -238,6 +238,8 @@ class Platform:
 
         They begin now. An offer that is not taken stands until the end of its round.
         """
+        if not current.offers:
+            return []
         if current.book is None:
             current.book = self.book(current)
             current.jobs = {m: [None] * len(offer.clients) for m, offer in current.offers.items()}

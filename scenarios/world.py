@@ -37,10 +37,11 @@ class World:
             self._population = population_of(scenario, seed, labels)
         except (ValueError, BehaviourError, CostError) as error:  # of a run whose scenario.toml was changed
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
-        self.mechanisms = {rules.rule for rules in mechanisms_over_time(scenario)}
+        self.mechanisms = {scenario.cleared_by(rules) for rules in mechanisms_over_time(scenario)}
         self._scenario, self._market = scenario, scenario.market
         # whether what clients a service had to choose from follows from its round alone
-        self.once = scenario.market.contract_rounds == 1 and not scenario.market.sequential
+        market, clock = scenario.market, scenario.timeline
+        self.once = market.contract_rounds == 1 and not market.sequential and not clock.continuous
         self._schedule = schedule_of(scenario)
         self._names = [service.name for service in scenario.services]
         self._closed = 0  # the last round that clients have learned from
@@ -81,7 +82,8 @@ class World:
 
     def mechanism(self, round_: int) -> str:
         rules = self.conditions(round_).rules
-        return (self._market if rules is None else self._market.model_copy(update={"mechanism": rules[0]})).rule
+        now = self._market if rules is None else self._market.model_copy(update={"mechanism": rules[0]})
+        return self._scenario.cleared_by(now)
 
     def conditions(self, round_: int) -> Conditions:
         """Return the budgets, K, who is offline, and the mechanism if it has changed, in a round."""

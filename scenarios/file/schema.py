@@ -896,6 +896,10 @@ class Scenario(TomlTable):
         yield self.training.aggregation.plugin()
         yield from self.triggers()
 
+    def cleared_by(self, rules: Market) -> str:
+        """Return what rounds under such rules are cleared by, in words: see ``Market.rule``."""
+        return f"{rules.rule}{', as cores come free' if self.timeline.continuous else ''}"
+
     @property
     def logged(self) -> Mapping[str, bool]:
         """What decides which tables its runs have, as ``scenarios.logs.columns.tables_of`` takes it."""

@@ -97,7 +97,7 @@ def run_bounds(logs: Logs, together: str = "additive") -> RunBounds:
 
 
 def _why_not(logs: Logs) -> str:
-    others = {rules.rule for rules in mechanisms_over_time(logs.scenario)} - {DEFAULT}
+    others = {logs.scenario.cleared_by(rules) for rules in mechanisms_over_time(logs.scenario)} - {DEFAULT}
     clients = logs.scenario.clients.count
     if logs.scenario.clients.responds:
         return "clients that do all of the work only; in these runs they answer how much they do"

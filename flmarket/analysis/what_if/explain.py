@@ -73,7 +73,7 @@ class Explanation:
             yield from self.answers()
         yield from looked_at(self._logs, self._number, self._service, self._world)
         if not self._exact:
-            rule = self._now.scenario.market.rule
+            rule = self._rule
             what, why = "pay-as-offered", f"this run is cleared by {rule}"
             if rule == DEFAULT:
                 what, why = "all of the work", "in this run clients answer how much of it they do"
@@ -99,7 +99,11 @@ class Explanation:
     @property
     def _exact(self) -> bool:
         """Whether what could have been had is worked out."""
-        return self._now.scenario.market.rule == DEFAULT and self._logs.responses is None
+        return self._rule == DEFAULT and self._logs.responses is None
+
+    @property
+    def _rule(self) -> str:
+        return self._now.scenario.cleared_by(self._now.scenario.market)
 
     def answers(self) -> Iterator[str]:
         """Yield the answers of the clients that served, in words."""
@@ -116,7 +120,7 @@ class Explanation:
         """Return what became of an offer, a line of offers.csv, in words."""
         if row.outcome == Outcome.SERVED:
             return f"served for {money(row.paid)}"
-        return not_served(row, self._holders.get(row.client, []), self._now.scenario.market.mechanism)
+        return not_served(row, self._holders.get(row.client, []), self._rule)
 
     def table(self) -> pd.DataFrame:
         """Return a line for each client; money in units."""
