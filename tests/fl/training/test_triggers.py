@@ -1,0 +1,61 @@
+"""Triggers: when a model is due, and how much of a stale update counts; worked by hand, and trained for real."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fl.surrogate.learning_curves import SurrogateFederation
+from fl.training.jobs import Delivery
+from fl.training.trigger import TRIGGERS, Trigger
+from flmarket.core.errors import InputError
+from support.curves import CURVE
+
+OLD, BEGUN, MODEL = (np.array(it, dtype=np.float32) for it in ([2.0, 0.0], [1.0, 0.0], [1.0, 4.0]))
+
+
+def trigger(name: str, **options: Any) -> Trigger:
+    return TRIGGERS.create(name, **options)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "due"),
+    [
+        # (arrived, at work, the period ends): due?
+        ("wait-for-all", {}, {(3, 0, False): True, (3, 1, False): False, (3, 1, True): False}),
+        ("fedasync", {}, {(1, 5, False): True}),
+        ("fedbuff", {"buffer": 3}, {(2, 0, False): False, (3, 5, False): True, (2, 0, True): False}),
+        ("semi-async", {}, {(9, 0, False): False, (1, 5, True): True}),
+    ],
+)
+def test_models_are_due(name: str, options: dict[str, Any], due: dict[tuple[int, int, bool], bool]) -> None:
+    made = trigger(name, **options)
+    assert {it: made.due(it[0], it[1], closing=it[2]) for it in due} == due
+
+
+def test_who_waits_for_all_recruits_nobody_meanwhile() -> None:
+    assert [trigger("wait-for-all").recruits(it) for it in (0, 1)] == [True, False]
+    assert all(trigger(it).recruits(9) for it in ("fedasync", "fedbuff", "semi-async"))
+
+
+def test_a_stale_update_counts_less() -> None:
+    # FedBuff: the change [0, 4] counts (1 + 3)^-1/2 = 1/2 of the old model's time
+    assert trigger("fedbuff").brought_up(MODEL, BEGUN, OLD, 3).tolist() == [2.0, 2.0]
+    assert trigger("fedbuff", exponent=1.0).brought_up(MODEL, BEGUN, OLD, 3).tolist() == [2.0, 1.0]
+    # FedAsync: 0.6 (1 + 3)^-1/2 = 0.3 of the model itself, and 0.7 of the old one
+    assert trigger("fedasync").brought_up(MODEL, BEGUN, OLD, 3) == pytest.approx([1.7, 1.2])
+    # a fresh one counts whole, to the bit
+    assert trigger("semi-async").brought_up(MODEL, MODEL, MODEL, 0) is MODEL
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "problem"),
+    [
+        ("fedbuff", {"buffer": 0}, "buffer must be a whole number of at least 1"),
+        ("fedasync", {"mixing": 2}, "mixing must be a number from 0 to 1"),
+        ("semi-async", {"exponent": -1}, "exponent must be a finite number of at least 0"),
+    ],
+)
+def test_wrong_options_are_named(name: str, options: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        trigger(name, **options)

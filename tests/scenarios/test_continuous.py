@@ -1,0 +1,285 @@
+"""Continuous markets: work outlasts rounds. Played, resumed, verified, forged, and held against markets in slots."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import flmarket
+from des.market import Market
+from flmarket.analysis.results.replayed import contributions
+from flmarket.analysis.verification.evidence import Logs
+from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.what_if.explain import Explanation
+from learning.lockstep.market_kinds import LockstepError, curves_of
+from scenarios.build import Shelf, build, market_factory
+from scenarios.file.problems import ScenarioError
+from scenarios.file.schema import Scenario
+from scenarios.loader import load
+from scenarios.logs.directory import RunDirectory
+from scenarios.running.runner import execute
+from support.runs import RESULTS, Row, change, edit, interrupt, planned, played, table
+
+EAGER, BUFFERED, PERIODIC = {"kind": "fedasync"}, {"kind": "fedbuff", "options": {"buffer": 3}}, {"kind": "semi-async"}
+
+GOES_ON = {
+    "training.backend": "surrogate", "rounds": 8, "clients.speed": [0.3, 1.0, 3.0], "services.*.budget": 40,
+    "timeline.mode": "continuous", "timeline.slot": 1.0, "services.digits.aggregate": BUFFERED,
+    "services.strokes.aggregate": EAGER,
+}  # fmt: skip
+
+
+def going_on(**changes: Any) -> Scenario:
+    return load("quickstart", {**GOES_ON, **changes})
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return played(going_on(), tmp_path_factory.mktemp("continuous"))
+
+
+def test_work_outlasts_the_round_in_which_it_begins_and_the_run_is_verified(run: RunDirectory) -> None:
+    verdict, offers, models = verify(run), table(run.path, "offers"), table(run.path, "models")
+    assert (verdict.problems, verdict.unchecked) == ([], [])
+    assert any(float(row["end"]) > float(row["round"]) for row in offers if row["end"])
+    # a core that comes free in the middle of a round goes to an offer that still stands
+    assert any(float(row["start"]) % 1 for row in offers if row["start"])
+    assert any(int(row["max_staleness"]) > 0 for row in models)
+    waits = next(it.name for it in going_on().services if it.aggregate is None)
+    assert all(row["max_staleness"] == "0" and row["at_work"] == "0" for row in models if row["service"] == waits)
+
+
+def test_each_core_of_a_client_has_one_job_at_a_time_and_who_delivers_is_paid_then(run: RunDirectory) -> None:
+    """Held against the tables alone, in a way that neither the market nor verify goes."""
+    jobs = [row for row in table(run.path, "offers") if row["core"]]
+    for one in jobs:
+        same = [it for it in jobs if (it["client"], it["core"]) == (one["client"], one["core"]) and it is not one]
+        start, end = float(one["start"]), float(one["end"])
+        assert all(float(it["end"]) <= start or float(it["start"]) >= end for it in same)
+    paid = [row for row in table(run.path, "events") if row["event"] == "pay"]
+    delivered = [(row["end"], row["service"], row["client"], row["paid"]) for row in jobs if row["paid"]]
+    assert sorted((row["sim_time"], row["service"], row["client"], row["amount"]) for row in paid) == sorted(delivered)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"market.mechanism": "uniform-price"},
+        {"clients.departure_rate": 0.3, "services.digits.total_budget": 40},
+        {"timeline.deadline": 1.2, "services.strokes.arrival": 3},
+        {"timeline.aggregate": PERIODIC, "clients.behaviour.kind": "adaptive", "services.*.target_accuracy": 0.5},
+        {"clients.groups": [{"name": "few", "count": 5, "cores": 1, "services": ["digits"]}]},
+        {"timeline.slot": 0.25, "services.*.policy": "pacing"},
+        {"interventions": [{"round": 3, "key": "clients.cores", "value": 1}], "clients.cores": 3},
+    ],
+)
+def test_whatever_else_is_asked_for_a_run_is_verified(changes: dict[str, Any], tmp_path: Path) -> None:
+    verdict = verify(played(going_on(**changes), tmp_path))
+    assert (verdict.problems, verdict.unchecked) == ([], [])
+
+
+def test_logs_are_verified_in_blocks_of_any_size(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("flmarket.analysis.verification.verify.BLOCK", 1)
+    assert verify(run).problems == []
+
+
+@pytest.mark.parametrize("after", [1, 5])
+def test_a_run_that_was_killed_resumes_to_the_same_bytes(run: RunDirectory, after: int, tmp_path: Path) -> None:
+    plan, shelf = planned(going_on(), tmp_path), Shelf()
+    interrupt(plan, shelf, after)
+    execute(plan, shelf, workers=0)
+    for name in (*RESULTS, "models.csv"):
+        assert (plan.directory.path / name).read_bytes() == (run.path / name).read_bytes()
+
+
+def played_on(market: Market, rounds: int, bought: int) -> None:
+    for _ in range(rounds):
+        seen = market.open_round()
+        offers = {}
+        for name, it in seen.items():
+            clients = np.flatnonzero(it.available & (it.own_bids <= it.budget / bought))[:bought]
+            offers[name] = flmarket.Offer(clients, it.own_bids[clients])
+        market.close_round(offers)
+
+
+@pytest.mark.slow
+def test_real_training_goes_on_from_a_state_with_clients_at_work(tmp_path: Path) -> None:
+    """Models that clients are still to send are in the state; 0, 1 and 2 threads give the same."""
+    scenario = going_on(**{"training.backend": "real", "rounds": 6})
+    found = []
+    for workers, stops in ((0, 6), (1, 2), (2, 3)):
+        whole = build(scenario, 0, Shelf(), workers=workers)
+        played_on(whole.market, min(stops, 6), 4)
+        if stops < 6:
+            again = build(scenario, 0, Shelf(), workers=workers)
+            again.federation.restore(whole.federation.state())
+            again.market.restore(whole.market.state())
+            whole.market.close()
+            whole = again
+            played_on(whole.market, 6 - stops, 4)
+        found.append({name: it.tobytes() for name, it in whole.federation.state().items()})
+        whole.market.close()
+    assert found[0] == found[1] == found[2]
+
+
+@pytest.mark.slow
+def test_where_all_wait_for_a_slot_that_is_long_enough_the_models_are_those_of_slots() -> None:
+    """Slots are a special case: the same offers, the same models, bit for bit, from real training.
+
+    There is a core for each service: where one is outbid, its offer stands in a continuous market until a core is free.
+    """
+    found = []
+    for mode in ("slots", "continuous"):
+        changes = {
+            "timeline.mode": mode,
+            "training.backend": "real",
+            "timeline.slot": 30.0,
+            "rounds": 3,
+            "clients.cores": 3,
+        }
+        one = {key: value for key, value in GOES_ON.items() if "aggregate" not in key}
+        setup = build(load("quickstart", {**one, **changes}), 0, Shelf(), workers=0)
+        reports = []
+        while not setup.market.finished:
+            seen = setup.market.open_round()
+            reports.append(setup.market.close_round({name: setup.policies[name].act(it) for name, it in seen.items()}))
+        state = {name: it.tobytes() for name, it in setup.federation.state().items()}
+        found.append(([it.offers for it in reports], [it.services for it in reports], state))
+        setup.market.close()
+    assert found[0] == found[1]
+
+
+def served_by_who_pays_less(rows: list[Row]) -> None:
+    lost = next(row for row in rows if row["outcome"] == "outbid")
+    won = next(row for row in rows if (row["round"], row["client"]) == (lost["round"], lost["client"]) and row["core"])
+    for key in ("outcome", "core", "start", "end", "paid"):
+        lost[key], won[key] = won[key], lost[key]
+
+
+def later(rows: list[Row]) -> None:
+    row = next(row for row in rows if row["start"] and float(row["start"]) % 1)
+    row["start"], row["end"] = (f"{float(row[key]) + 0.1:.6f}" for key in ("start", "end"))
+
+
+def set_first(**values: str) -> Callable[[list[Row]], None]:
+    return lambda rows: rows[3].update(values)
+
+
+@pytest.mark.parametrize(
+    ("name", "how", "problem"),
+    [
+        ("offers", later, "by the work that goes on it should be"),
+        ("offers", served_by_who_pays_less, "by the work that goes on it should be"),
+        ("models", set_first(mean_staleness="0.5"), "mean_staleness is 0.5, but by the updates that arrive it should"),
+        ("models", set_first(updates="9"), "updates is 9, but by the updates that arrive it should"),
+        ("models", set_first(at_work="9"), "at_work is 9, but by the updates that arrive it should"),
+        ("models", lambda rows: rows.pop(), "models where the updates that arrive make"),
+        ("events", lambda rows: rows.pop(-3), "but should be"),
+    ],
+)
+def test_forged_work_is_found(
+    name: str, how: Callable[[list[Row]], None], problem: str, run: RunDirectory, tmp_path: Path
+) -> None:
+    forged = played(going_on(**{"clients.cores": 1, "clients.count": 8}), tmp_path)
+    edit(forged.path, name, how)
+    assert any(problem in text for text in verify(forged).problems)
+
+
+def test_a_forged_accuracy_of_the_curves_is_found(tmp_path: Path) -> None:
+    forged = played(going_on(), tmp_path)
+    change(forged.path, "rounds", {"accuracy": "0.900000"}, lambda row: row["round"] == "4")
+    assert any("the accuracy" in text or "accuracy is" in text for text in verify(forged).problems)
+
+
+def test_who_needs_rounds_that_end_with_their_work_refuses_by_name(run: RunDirectory) -> None:
+    said = " ".join(Explanation(Logs.read_whole(run), 2, "digits").sentences())
+    assert "this run is cleared by pay-as-offered, as cores come free" in said
+    with pytest.raises(LockstepError, match=r"has work that outlasts rounds \(timeline.mode\)"):
+        curves_of(market_factory(going_on())(0))
+    with pytest.raises(flmarket.InputError, match="work outlasts rounds in this run"):
+        contributions(run.path)
+
+
+def test_an_environment_plays_it() -> None:
+    env = flmarket.parallel_env(going_on(rounds=3))
+    env.reset(seed=0)
+    while env.agents:
+        env.step({name: env.action_space(name).sample() for name in env.agents})
+
+
+@pytest.mark.parametrize(
+    ("changes", "problem"),
+    [
+        ({"timeline.mode": "steady"}, "timeline.mode.*must be 'slots' or 'continuous'"),
+        ({"timeline.slot": None}, "timeline.slot: is missing; a continuous market needs the seconds"),
+        ({"market.mechanism": "vcg"}, "'vcg' clears all clients of a round together, and in a continuous market"),
+        ({"market.contract_rounds": 2}, "contract_rounds.*must be 1 where work outlasts rounds"),
+        ({"market.impressions": "sequential"}, 'impressions.*must be "together" where work outlasts rounds'),
+        ({"clients.response.kind": "quadratic"}, "clients.response: cannot be given where work outlasts rounds"),
+        ({"timeline.mode": "slots"}, 'aggregate.*says when models are made.*set timeline.mode to "continuous"'),
+        ({"services.digits.aggregate": {"kind": "fedbuf"}}, "unknown trigger 'fedbuf'.*fedbuff"),
+        ({"services.digits.aggregate": {"kind": "fedbuff", "options": {"buffer": 0}}}, "buffer must be a whole number"),
+    ],
+)
+def test_wrong_values_are_named(changes: dict[str, Any], problem: str) -> None:
+    given = {key: value for key, value in {**GOES_ON, **changes}.items() if value is not None}
+    with pytest.raises(ScenarioError, match=problem):
+        load("quickstart", given)
+
+
+TRIGGERS = [{"kind": "wait-for-all"}, EAGER, BUFFERED, PERIODIC, {"kind": "fedbuff", "options": {"buffer": 1}}]
+
+
+@pytest.mark.hypothesis
+@given(
+    changes=st.fixed_dictionaries(
+        {
+            "rounds": st.integers(1, 7),
+            "clients.count": st.integers(3, 14),
+            "clients.cores": st.integers(1, 3),
+            "clients.departure_rate": st.sampled_from([0.0, 0.2, 0.9]),
+            "timeline.slot": st.sampled_from([0.3, 1.0, 2.5]),
+            "timeline.upload_seconds": st.sampled_from([0.0, 0.5]),
+            "timeline.seconds_per_sample": st.sampled_from([0.0, 0.003, 0.05]),
+            "market.mechanism": st.sampled_from(["pay-as-offered", "uniform-price"]),
+            "timeline.aggregate": st.sampled_from(TRIGGERS),
+            "services.digits.aggregate": st.sampled_from(TRIGGERS),
+            "services.*.target_accuracy": st.sampled_from([0.2, 0.99]),
+            "services.digits.budget": st.integers(0, 40),
+            "services.digits.arrival": st.just(1),
+        }
+    ),
+    optional=st.fixed_dictionaries(
+        {},
+        optional={"timeline.deadline": st.sampled_from([0.4, 2.0]), "services.digits.total_budget": st.integers(0, 60)},
+    ),
+    seed=st.integers(0, 99),
+)
+def test_drawn_markets_conserve_money_and_go_on_from_any_round(
+    changes: dict[str, Any], optional: dict[str, Any], seed: int
+) -> None:
+    scenario = going_on(**changes, **optional)
+
+    def reports(stop: int | None) -> list[Any]:
+        setup = build(scenario, seed, Shelf())
+        found = []
+        while not setup.market.finished:
+            seen = setup.market.open_round()
+            found.append(setup.market.close_round({name: setup.policies[name].act(it) for name, it in seen.items()}))
+            if setup.market.round == stop and not setup.market.finished:
+                again = build(scenario, seed, Shelf())
+                again.federation.restore(setup.federation.state())
+                again.market.restore(setup.market.state())
+                again.policies.update(setup.policies)
+                setup = again
+        accounts = setup.market.ledger.accounts.values()
+        assert all(it.free == it.held == it.committed == 0 for it in accounts)
+        assert sum(it.paid for it in accounts) == sum(offer.paid or 0 for report in found for offer in report.offers)
+        return [(it.services, it.offers, it.events, it.models, it.end) for it in found]
+
+    whole = reports(None)
+    assert reports(1 + seed % len(whole)) == whole
