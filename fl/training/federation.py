@@ -290,10 +290,12 @@ class RealFederation(Asynchronous):
                 f"{name}/aggregator/{key}": array for key, array in checkpoint_arrays(learner.task.aggregator).items()
             }
         for name, kept in self._kept.items():
+            begun: dict[int, int] = {}  # the places of the models that clients began with, which several share
             for (round_, client), of in kept.items():
+                place = begun.setdefault(id(of.begun), len(begun))
                 models[f"{name}/kept/{round_}/{client}"] = of.model
-                models[f"{name}/kept/{round_}/{client}/of"] = np.array([of.weight, of.noise])
-                models[f"{name}/begun/{round_}"] = of.begun
+                models[f"{name}/kept/{round_}/{client}/of"] = np.array([of.weight, of.noise, place])
+                models[f"{name}/begun/{place}"] = of.begun
         return models | {
             f"{name}/test_accuracy": np.array([learner.test_accuracy])
             for name, learner in self._learners.items()
@@ -309,12 +311,14 @@ class RealFederation(Asynchronous):
             own = f"{name}/aggregator/"
             learner.task.aggregator.restore({key[len(own) :]: state[key] for key in state if key.startswith(own)})
             begun = {key: np.array(state[key]) for key in state if key.startswith(f"{name}/begun/")}
+            now = learner.parameters  # which others will begin with, too
+            begun = {key: now if np.array_equal(it, now) else it for key, it in begun.items()}
             self._kept[name] = {}
             for key in state:
                 if key.startswith(f"{name}/kept/") and not key.endswith("/of"):
                     round_, client = map(int, key.split("/")[-2:])
-                    weight, noise = state[f"{key}/of"].tolist()
-                    of = _Kept(np.array(state[key]), begun[f"{name}/begun/{round_}"], weight, noise)
+                    weight, noise, place = state[f"{key}/of"].tolist()
+                    of = _Kept(np.array(state[key]), begun[f"{name}/begun/{int(place)}"], weight, noise)
                     self._kept[name][round_, client] = of
 
     def close(self) -> None:
