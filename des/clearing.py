@@ -14,7 +14,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, free_core, tie_order_of
 from des.clients.population import Population, Qualities
-from des.clock import Microseconds, TrainingTimes, departure
+from des.clock import Microseconds, TrainingTimes, departure, stretched
 from des.contracts import with_contracts
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome
@@ -40,7 +40,7 @@ from des.round_state import Round
 from des.schedule import Rules
 from des.service import ServiceSpec
 from des.timeline import Durations, Job
-from fl.arithmetic.draws import draw_key
+from fl.arithmetic.draws import draw_key, normals
 from fl.arrays import IntArray, read_only
 from fl.training.jobs import TrainingJob
 from flmarket.core.errors import InputError
@@ -57,7 +57,8 @@ class Platform:
         self.mechanism = mechanism  # what clears the rounds
         self._rules: Rules | None = None
         self._times = TrainingTimes((timeline.seconds_per_sample, speed) for speed in population.speeds.tolist())
-        self._upload, self._patience = timeline.upload, timeline.patience
+        self._download, self._upload, self._patience = timeline.download, timeline.upload, timeline.patience
+        self._jitter, self._jitters = timeline.jitter, draw_key(seed, "jitter")
         self._ties = draw_key(seed, "ties")
         self._departing = bool(np.count_nonzero(population.departure_rate))  # whether clients leave
 
@@ -196,9 +197,10 @@ class Platform:
             answers = self._population.answers(terms, world.held, places, prices, menu)
             prices, samples = answers.payment, terms.images(samples, answers.promised)
             held, epochs = terms.images(held, answers.done), terms.epochs(epochs, answers.done)
-        compute = self._times.training(held * epochs, self._population.speed_of[clients])
+        compute = self._training(current.number, *places, held * epochs)
         if answers is not None and terms is not None:
             compute = terms.duration(compute, answers.done)
+        compute = compute + self._download
         jobs: list[Job | None] = [None] * len(book.clients)
         record = current.journal.record
         arrays = (at, *places, payments, cores, prices, samples, compute)
@@ -218,6 +220,15 @@ class Platform:
                     job.outcome = job.outcome if promised else Outcome.DECLINED
         rest = iter(jobs)
         current.jobs = {m: list(islice(rest, len(offer.clients))) for m, offer in current.offers.items()}
+
+    def _training(self, number: int, services: IntArray, clients: IntArray, work: IntArray) -> IntArray:
+        """Return how long jobs train, given their images times epochs; in whole microseconds."""
+        compute = self._times.training(work, self._population.speed_of[clients])
+        return (
+            stretched(compute, self._jitter, normals(self._jitters, number, services, clients))
+            if self._jitter
+            else compute
+        )
 
     def _job(
         self, number: int, service: str, client: int, core: int, price: Micro, images: int, training: Microseconds
@@ -261,7 +272,8 @@ class Platform:
         services, chosen, world = part.services[won], part.clients[won], current.world
         places, samples = (services, chosen), world.some(services, chosen).data_size
         epochs = np.array([spec.local_epochs for spec in current.services])[services]
-        compute = self._times.training(world.held.some(*places).data_size * epochs, self._population.speed_of[chosen])
+        work = world.held.some(*places).data_size * epochs
+        compute = self._training(current.number, *places, work) + self._download
         jobs = []
         arrays = rows[won], *places, part.payments[won], clearing.core[won], clearing.price[won], samples, compute
         for row, m, client, payment, place, price, images, training in zip(

@@ -12,7 +12,8 @@ import numpy as np
 import simpy
 
 from des.money import MICRO
-from fl.arrays import IntArray
+from fl.arithmetic.elementary import exp
+from fl.arrays import FloatArray, IntArray
 
 Microseconds = int
 
@@ -62,6 +63,11 @@ class TrainingTimes:
         twice = 2 * (parts - whole * below)
         whole += (twice > below) | ((twice == below) & (whole % 2 == 1))
         return whole
+
+
+def stretched(durations: IntArray, spread: float, z: FloatArray) -> IntArray:
+    """Return durations times e^(spread z), half-even to a microsecond, and at most 36,000 years."""
+    return np.rint(np.minimum(durations * exp(spread * z), 2.0**60)).astype(np.int64)
 
 
 def departure(part: Any, whole: Any) -> Any:

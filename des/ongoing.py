@@ -1,4 +1,4 @@
-"""Work that outlasts the period in which it begins: jobs at work, updates that arrive one by one, models of any age.
+"""AtWork that outlasts the period in which it begins: jobs at work, updates that arrive one by one, models of any age.
 
 Where ``timeline.mode`` is ``"continuous"``, a round is a period of fixed length, at whose start services offer for the
 cores that are free then. Nobody waits for anybody else: an update arrives when it arrives, is paid at that instant, and
@@ -26,7 +26,7 @@ from fl.training.trigger import Trigger
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
+class AtWork:
     """A job at work, its times known from its award on."""
 
     m: int  # its service
@@ -56,13 +56,13 @@ class Ongoing:
 
     def __init__(self, names: Sequence[str], triggers: Sequence[Trigger], federation: Asynchronous) -> None:
         self._names, self._triggers, self.federation = tuple(names), tuple(triggers), federation
-        self._at_work: dict[int, Work] = {}  # by a number that rises in the order in which they began
+        self._at_work: dict[int, AtWork] = {}  # by a number that rises in the order in which they began
         self._begun = 0  # how many have begun so far
         self._arrived: list[list[Arrival]] = [[] for _ in names]
         self.models = [0] * len(names)  # how many each service has made
         self._count(())
 
-    def _count(self, works: Iterable[Work]) -> None:
+    def _count(self, works: Iterable[AtWork]) -> None:
         """Let just these be at work."""
         self._working = [0] * len(self._names)  # for each service
         self.taken: dict[int, set[int]] = {}  # the cores at work of each client that has any
@@ -70,7 +70,7 @@ class Ongoing:
         for work in works:
             self._begin(work)
 
-    def _begin(self, work: Work) -> int:
+    def _begin(self, work: AtWork) -> int:
         self._working[work.m] += 1
         self.taken.setdefault(work.job.client, set()).add(work.job.core)
         self._begun += 1
@@ -120,7 +120,7 @@ class Ongoing:
 
         def begin(clients: Collection[int] | None) -> None:
             for m, job in award(clients):
-                place = self._begin(Work(m, number, self.models[m], job))
+                place = self._begin(AtWork(m, number, self.models[m], job))
                 journal.record_jobs(Kind.TRAIN_START, [job])
                 for event in self._at_work[place].events(place):
                     heappush(agenda, event)
@@ -207,7 +207,7 @@ class Ongoing:
     def restore(self, state: Mapping[str, Any]) -> None:
         """Continue from a ``state``."""
         self._count(
-            Work(m, begun, model, Job(**{**job, "outcome": Outcome(job["outcome"])}))
+            AtWork(m, begun, model, Job(**{**job, "outcome": Outcome(job["outcome"])}))
             for m, begun, model, job in state["at_work"]
         )
         self._arrived = [[Arrival(*it) for it in own] for own in state["arrived"]]

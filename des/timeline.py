@@ -22,11 +22,18 @@ class Durations:
     slot: float | None = None
     # time after the awards by which an update must have arrived; with None, all are waited for
     deadline: float | None = None
+    download_seconds: float = 0.0  # time to fetch the model, before training
+    # spread of the time that training takes: the standard deviation of its factor's logarithm, which is normal
+    jitter: float = 0.0
     continuous: bool = False  # whether work may outlast the slot, which is then a period between decisions
 
     @property
     def upload(self) -> Microseconds:
         return to_micro(self.upload_seconds)
+
+    @property
+    def download(self) -> Microseconds:
+        return to_micro(self.download_seconds)
 
     @property
     def patience(self) -> Microseconds:

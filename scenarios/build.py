@@ -465,7 +465,8 @@ def _group(clients: Clients, sizes: Sequence[int], cost: Cost | None, conduct: C
 
 def timeline(scenario: Scenario) -> Durations:
     clock = scenario.timeline
-    return Durations(clock.seconds_per_sample, clock.upload_seconds, clock.slot, clock.deadline, clock.continuous)
+    keys = "seconds_per_sample", "upload_seconds", "slot", "deadline", "download_seconds", "jitter", "continuous"
+    return Durations(**{key: getattr(clock, key) for key in keys})
 
 
 def dqi_parameters(which: str, dataset: str) -> DQIParameters:

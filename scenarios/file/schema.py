@@ -740,6 +740,23 @@ class Timeline(TomlTable):
     upload_seconds: Annotated[
         float, Ge(0), Le(1e9), AfterValidator(six_decimals), Unit("seconds"), Doc("Time to send an update, seconds.")
     ] = 0.5
+    download_seconds: Annotated[
+        float,
+        Ge(0),
+        Le(1e9),
+        AfterValidator(six_decimals),
+        Unit("seconds"),
+        Field(exclude_if=lambda it: it == 0),
+        Doc("Time to fetch the model before training, seconds."),
+    ] = 0.0
+    jitter: Annotated[
+        float,
+        Ge(0),
+        Le(10),
+        Field(exclude_if=lambda it: it == 0),
+        Doc("""Spread of computing times: each job's is multiplied by a log-normal number, the standard deviation of
+        whose logarithm this is."""),
+    ] = 0.0
     slot: Annotated[
         Span | None,
         Unit("seconds"),

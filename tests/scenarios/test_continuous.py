@@ -73,6 +73,7 @@ def test_each_core_of_a_client_has_one_job_at_a_time_and_who_delivers_is_paid_th
         {"timeline.deadline": 1.2, "services.strokes.arrival": 3},
         {"timeline.aggregate": PERIODIC, "clients.behaviour.kind": "adaptive", "services.*.target_accuracy": 0.5},
         {"clients.groups": [{"name": "few", "count": 5, "cores": 1, "services": ["digits"]}]},
+        {"timeline.jitter": 0.8, "timeline.download_seconds": 0.2},
         {"timeline.slot": 0.25, "services.*.policy": "pacing"},
         {"interventions": [{"round": 3, "key": "clients.cores", "value": 1}], "clients.cores": 3},
     ],

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from des.money import MICRO
+from fl.arithmetic.draws import draw_key, normals
+from fl.arithmetic.elementary import exp
 from fl.arrays import IntArray
 from flmarket.analysis.verification.findings import Rows
 
@@ -27,8 +29,12 @@ def durations(logs: "Logs", jobs: Rows) -> tuple[IntArray, int, IntArray]:
         for kind, whole in (("data", jobs["data_size"]), ("epochs", epochs[jobs["m"]]))
     )
     compute = _training(clock.seconds_per_sample, images * turns, logs, jobs["client"])
+    if clock.jitter:
+        z = normals(draw_key(logs.seed, "jitter"), jobs["round"], jobs["m"], jobs["client"])
+        compute = np.rint(np.minimum(compute * exp(clock.jitter * z), 2.0**60)).astype(np.int64)
     if response.of == "speed":
         compute = -(-compute * MICRO // np.maximum(jobs["done"], 1))
+    compute = compute + round(clock.download_seconds * MICRO)
     upload = round(clock.upload_seconds * MICRO)
     slot = None if clock.continuous else clock.slot
     limit = np.full(len(jobs), min([_ENDLESS, *(round(it * MICRO) for it in (slot, clock.deadline) if it is not None)]))

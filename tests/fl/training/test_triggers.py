@@ -5,11 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fl.surrogate.learning_curves import SurrogateFederation
-from fl.training.jobs import Delivery
 from fl.training.trigger import TRIGGERS, Trigger
 from flmarket.core.errors import InputError
-from support.curves import CURVE
 
 OLD, BEGUN, MODEL = (np.array(it, dtype=np.float32) for it in ([2.0, 0.0], [1.0, 0.0], [1.0, 4.0]))
 
