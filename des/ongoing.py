@@ -22,7 +22,7 @@ from des.observation import Progress
 from des.timeline import Job, Journal
 from fl.arrays import BoolArray, read_only
 from fl.training.jobs import Asynchronous, Delivery
-from fl.training.trigger import Trigger
+from fl.training.trigger import Gathered, Trigger, answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Ongoing:
 
         A service that waits for others first can have nobody. None if all can serve all.
         """
-        waiting = [m for m, trigger in enumerate(self._triggers) if not trigger.recruits(self._working[m])]
+        waiting = [m for m, trigger in enumerate(self._triggers) if not answer(trigger, "recruits", self._working[m])]
         if not self._at_work and not waiting:
             return able
         mask = np.ones(shape, dtype=np.bool_) if able is None else able.copy()
@@ -171,7 +171,7 @@ class Ongoing:
     def _models(self, m: int, number: int, journal: Journal, *, closing: bool) -> Iterator[ModelReport]:
         """Make the next model of a service, if it is due."""
         arrived, trigger, name = self._arrived[m], self._triggers[m], self._names[m]
-        if not arrived or not trigger.due(len(arrived), self._working[m], closing=closing):
+        if not arrived or not answer(trigger, "due", Gathered(len(arrived), self._working[m], closing)):
             return
         made = self.models[m]
         deliveries = [Delivery(it.round, it.client, made - it.model) for it in arrived]

@@ -55,6 +55,7 @@ __all__ = [
     "Deliveries",
     "Feedback",
     "Fork",
+    "Gathered",
     "InputError",
     "MLflow",
     "Mechanism",
@@ -76,6 +77,7 @@ __all__ = [
     "Status",
     "TensorBoard",
     "Tracker",
+    "Trigger",
     "Updates",
     "WandB",
     "Work",
@@ -101,6 +103,7 @@ __all__ = [
     "service_env",
     "spaces",
     "train",
+    "trigger",
     "vector_env",
 ]
 
@@ -114,6 +117,7 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "fl.data.registry": ("dataset",),
     "fl.training.aggregator": ("Aggregator", "Updates", "aggregator"),
     "fl.training.models": ("model",),
+    "fl.training.trigger": ("Gathered", "Trigger", "trigger"),
     "flmarket.analysis.dataframes": ("Results",),
     "flmarket.analysis.results.replayed": ("contributions",),
     "flmarket.analysis.results.run_results": ("RunTables",),

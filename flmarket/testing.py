@@ -30,6 +30,7 @@ from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray, read_only
 from fl.training.aggregator import Aggregator, Updates, aggregate, checkpoint_arrays, proximal_weight
+from fl.training.trigger import Gathered, Trigger
 from flmarket.analysis.results.run_results import RunResult, read_runs
 from flmarket.benchmark.certify.players import Bench
 from flmarket.benchmark.certify.sampling import AMPLE, IMAGES, SampledMarket
@@ -60,6 +61,7 @@ __all__ = [
     "check_menu",
     "check_policy",
     "check_response",
+    "check_trigger",
     "menu_deviations",
 ]
 
@@ -305,6 +307,33 @@ def check_aggregator(aggregator: type[Aggregator], **options: Any) -> None:
             _plain(half + _models(second, sizes, half)) == _plain(whole),
             "a new object that has restored what state() returned does not go on as the old one would have",
         )
+
+
+def check_trigger(trigger: type[Trigger], **options: Any) -> None:
+    """Check that a trigger keeps its contracts.
+
+    It answers every question alike, however often it is asked: whether a model is due and clients are wanted, true or
+    false, and how much of an update counts, from 0 to 1. Sooner or later a model is due. The model that it makes of an
+    update is of finite float32 numbers.
+    """
+    _require(not (problem := subclass_problem(trigger, Trigger)), str(problem))
+    with _contracts(f"trigger {trigger.__name__}"):
+        made, other = trigger(**options), trigger(**options)
+        moments = [Gathered(a, w, c) for a in (1, 3, 999) for w in (0, 7) for c in (False, True)]
+        due = [[it.due(moment) for moment in moments] for it in (made, other, made)]
+        wanted = [[it.recruits(at_work) for at_work in (0, 1, 7)] for it in (made, other, made)]
+        for answers in (*due, *wanted):
+            _require(all(isinstance(it, bool) for it in answers), "due and recruits must return True or False")
+        same = due[0] == due[1] == due[2] and wanted[0] == wanted[1] == wanted[2]
+        _require(same, "it answers differently when asked again")
+        _require(any(due[0]), "no model is ever due")
+        old, begun, model = (np.arange(3, dtype=np.float32) * by for by in (1, 2, 4))
+        for staleness in (0, 1, 9):
+            share = made.share(staleness)
+            _require(0 <= share <= 1, f"{share} of an update of staleness {staleness} is not from 0 to 1")
+            now = made.brought_up(model, old if staleness == 0 else begun, old, staleness)
+            right = now.dtype == np.float32 and now.shape == model.shape and bool(np.isfinite(now).all())
+            _require(right, f"the model of an update of staleness {staleness} is not of finite float32 numbers")
 
 
 def check_measure(measure: Measure) -> None:

@@ -27,7 +27,7 @@ from fl.training.proximal import train_near
 from fl.training.regime import Kernel
 from fl.training.tasks import ClientData, Images, ModelFailed, Task, Trainer, visiting_order
 from fl.training.trainers import Engine
-from fl.training.trigger import Trigger
+from fl.training.trigger import Trigger, answer
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame, method
 
@@ -266,7 +266,7 @@ class RealFederation(Asynchronous):
             for of, it in zip(kept, taken, strict=True):
                 if not np.isfinite(of.model).all():
                     diverged.add(service)
-                yield trigger.brought_up(of.model, of.begun, learner.parameters, it.staleness)
+                yield answer(trigger, "brought_up", of.model, of.begun, learner.parameters, it.staleness)
 
         updates = Updates(models(), [int(of.weight) for of in kept], learner.parameters, [of.noise for of in kept])
         if not self._renew(service, updates, f"service {service!r}, model {model}", diverged):

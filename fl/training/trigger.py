@@ -6,13 +6,28 @@ of a market (``timeline.mode = "continuous"``), updates come one after another, 
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from fl.arithmetic.elementary import power
 from fl.arrays import Float32Array
+from flmarket.core.plugin_errors import method, plugin_code
 from flmarket.core.plugins import Registry, built_in, subclass_problem
+
+
+class Gathered(NamedTuple):
+    """What a service has gathered since its last model, when it is asked whether it makes another one.
+
+    Attributes:
+        arrived: how many updates have arrived that are not part of its model yet; at least 1.
+        at_work: how many clients are still at work for it.
+        closing: whether the period ends now; otherwise an update has just arrived.
+    """
+
+    arrived: int
+    at_work: int
+    closing: bool
 
 
 class Trigger(ABC):
@@ -26,14 +41,8 @@ class Trigger(ABC):
     """One line for ``flmarket plugins``; by default the first line of the docstring."""
 
     @abstractmethod
-    def due(self, arrived: int, at_work: int, *, closing: bool) -> bool:
-        """Return whether the service aggregates now.
-
-        Args:
-            arrived: how many updates have arrived that are not part of its model yet; at least 1.
-            at_work: how many clients are still at work for it.
-            closing: whether the period ends now; otherwise an update has just arrived.
-        """
+    def due(self, gathered: Gathered) -> bool:
+        """Return whether the service makes a new model now, of all updates that it has gathered."""
 
     def recruits(self, at_work: int) -> bool:
         """Return whether the service wants clients at the start of a period in which so many are at work for it."""
@@ -58,6 +67,12 @@ class Trigger(ABC):
         if staleness == 0 and share == 1.0:  # the old model is the one that it began with
             return model
         return (old + share * (model.astype(np.float64) - begun)).astype(np.float32)
+
+
+def answer(trigger: Trigger, question: str, *given: Any) -> Any:
+    """Return what a method of a trigger returns, or raise a RunError that names its file and line if it fails."""
+    with plugin_code(f"trigger {method(trigger, question)} failed"):
+        return getattr(trigger, question)(*given)
 
 
 def polynomial(staleness: int, exponent: float) -> float:

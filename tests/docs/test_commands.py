@@ -36,7 +36,7 @@ OWN_TEST = {
     "docs/tutorials/changing.md",
     "docs/extending.md",
     *(f"docs/extending/{name}.md" for name in ("policy", "model", "dataset", "mechanism", "behaviour")),
-    *(f"docs/extending/{name}.md" for name in ("cost", "response", "aggregator", "measure")),
+    *(f"docs/extending/{name}.md" for name in ("cost", "response", "aggregator", "trigger", "measure")),
 }
 """Beside this file, a test for each runs all of it."""
 

@@ -17,7 +17,7 @@ from flmarket.core import plugins
 from scenarios.file.schema import REGISTRIES
 
 DOCS = Path(__file__).parents[2] / "docs"
-KINDS = "policy", "model", "dataset", "mechanism", "behaviour", "cost", "response", "aggregator", "measure"
+KINDS = "policy", "model", "dataset", "mechanism", "behaviour", "cost", "response", "aggregator", "trigger", "measure"
 PAGES = [DOCS / f"extending/{name}.md" for name in KINDS]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 

@@ -11,6 +11,8 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.responses.moral_hazard import MoralHazard
 from des.responses.quadratic import Quadratic
 from fl.training.aggregators.krum import Krum
+from fl.training.triggers.fedasync import FedAsync
+from fl.training.triggers.wait_for_all import WaitForAll
 from flmarket import (
     Aggregator,
     Behaviour,
@@ -21,6 +23,7 @@ from flmarket import (
     Offer,
     Policy,
     RunTables,
+    Trigger,
     allocate,
     fill_budget,
     measure,
@@ -33,6 +36,7 @@ from flmarket.testing import (
     check_mechanism,
     check_policy,
     check_response,
+    check_trigger,
 )
 from learning.statistics.measure import ALL_MEASURES, MARKET, Measure
 
@@ -193,6 +197,8 @@ class TakesTheFirst(Quadratic):
         (check_behaviour, Doubles),
         (check_cost, Energy),
         (check_aggregator, Krum),
+        (check_trigger, FedAsync),
+        (check_trigger, WaitForAll),
         (check_response, Quadratic),
         (check_response, MoralHazard),
         (check_response, Cubic),
@@ -213,6 +219,19 @@ class ForgetsItsVelocity(Aggregator):
     def aggregate(self, updates):
         self.velocity = 0.5 * self.velocity + updates.models.mean(0) - updates.old
         return updates.old + self.velocity
+
+
+class NeverDue(Trigger):
+    def due(self, gathered):
+        return False
+
+
+class CountsTwice(NeverDue):
+    def due(self, gathered):
+        return True
+
+    def share(self, staleness):
+        return 2.0
 
 
 AGAIN = "asked the same again, returns something else"
@@ -248,6 +267,8 @@ BROKEN: list[tuple[Callable[[Any], None], type, str]] = [
         ForgetsItsVelocity,
         "aggregator ForgetsItsVelocity: a new object that has restored what state() returned does not go on as",
     ),
+    (check_trigger, NeverDue, "trigger NeverDue: no model is ever due"),
+    (check_trigger, CountsTwice, "trigger CountsTwice: 2.0 of an update of staleness 0 is not from 0 to 1"),
     (check_behaviour, LearnsInVain, f"behaviour LearnsInVain, the paper's market: {RESTORED}"),
 ]
 

@@ -113,8 +113,8 @@ class TestFiles:
 
 
 class TestBuiltIns:
-    def test_there_are_eleven(self) -> None:
-        others = ["quickstart", "scarce"]
+    def test_there_are_twelve(self) -> None:
+        others = ["quickstart", "scarce", "stragglers"]
         papers = ["paper", "paper-budget", "paper-cores", "paper-fitted"]
         assert builtin_names() == ["changing", "crowd", "interests", "mechanisms", *papers, "private", *others]
 

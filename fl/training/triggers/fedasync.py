@@ -3,7 +3,7 @@
 import numpy as np
 
 from fl.arrays import Float32Array
-from fl.training.trigger import Trigger, polynomial
+from fl.training.trigger import Gathered, Trigger, polynomial
 from flmarket.core.plugin_options import in_range
 
 __all__ = ["FedAsync"]
@@ -20,7 +20,7 @@ class FedAsync(Trigger):
         self._mixing = in_range("mixing", mixing, 0, 1)
         self._exponent = in_range("exponent", exponent, 0)
 
-    def due(self, arrived: int, at_work: int, *, closing: bool) -> bool:
+    def due(self, gathered: Gathered) -> bool:
         return True
 
     def share(self, staleness: int) -> float:

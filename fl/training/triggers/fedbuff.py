@@ -1,6 +1,6 @@
 """FedBuff: a new model of every so many updates."""
 
-from fl.training.trigger import Trigger, polynomial
+from fl.training.trigger import Gathered, Trigger, polynomial
 from flmarket.core.plugin_options import in_range, whole
 
 __all__ = ["FedBuff"]
@@ -16,8 +16,8 @@ class FedBuff(Trigger):
         """Take the number of updates of a model, and how fast their share falls with the staleness."""
         self._buffer, self._exponent = whole("buffer", buffer, 1), in_range("exponent", exponent, 0)
 
-    def due(self, arrived: int, at_work: int, *, closing: bool) -> bool:
-        return arrived >= self._buffer
+    def due(self, gathered: Gathered) -> bool:
+        return gathered.arrived >= self._buffer
 
     def share(self, staleness: int) -> float:
         return polynomial(staleness, self._exponent)

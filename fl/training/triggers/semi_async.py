@@ -1,6 +1,6 @@
 """Semi-asynchronous: a new model at the end of each period."""
 
-from fl.training.trigger import Trigger, polynomial
+from fl.training.trigger import Gathered, Trigger, polynomial
 from flmarket.core.plugin_options import in_range
 
 __all__ = ["SemiAsync"]
@@ -16,8 +16,8 @@ class SemiAsync(Trigger):
         """Take how fast the share of an update falls with its staleness."""
         self._exponent = in_range("exponent", exponent, 0)
 
-    def due(self, arrived: int, at_work: int, *, closing: bool) -> bool:
-        return closing
+    def due(self, gathered: Gathered) -> bool:
+        return gathered.closing
 
     def share(self, staleness: int) -> float:
         return polynomial(staleness, self._exponent)

@@ -22,7 +22,7 @@ from des.observation import Status
 from fl.arrays import AnyArray
 from fl.surrogate.learning_curves import SurrogateFederation
 from fl.training.jobs import Delivery, TrainingJob
-from fl.training.trigger import Trigger
+from fl.training.trigger import Gathered, Trigger, answer
 from flmarket.analysis.verification.durations import durations
 from scenarios.build import cores_of
 from scenarios.file.interventions import at as conditions_at
@@ -146,7 +146,7 @@ class _Follower:
             lost[job.m] += 0 if job.delivers else job.price
         self.found.lost.append(lost)
         counts = [sum(job.m == m for job in working) for m in range(len(self._names))]
-        waiting = {m for m in active if not self._triggers[m].recruits(counts[m])}
+        waiting = {m for m in active if not answer(self._triggers[m], "recruits", counts[m])}
         for_whom = {(job.m, job.client) for job in working}
         rows, span = self.logs.rows["offers"], self.logs.span_of(self._number)
         pairs = zip(rows["m"][span].tolist(), rows["client"][span].tolist(), strict=True)
@@ -250,7 +250,7 @@ class _Follower:
         """Let a service make its next model, if its trigger says so."""
         state, arrived, name = self.sofar, self.sofar.arrived[m], self._names[m]
         at_work = sum(ends and job.m == m for _, ends, _, job in state.agenda)
-        if not arrived or not self._triggers[m].due(len(arrived), at_work, closing=closing):
+        if not arrived or not answer(self._triggers[m], "due", Gathered(len(arrived), at_work, closing)):
             return
         stale = [state.models[m] - job.model for job in arrived]
         state.models[m] += 1

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fl.training.trigger import TRIGGERS, Trigger
+from fl.training.trigger import TRIGGERS, Gathered, Trigger
 from flmarket.core.errors import InputError
 
 OLD, BEGUN, MODEL = (np.array(it, dtype=np.float32) for it in ([2.0, 0.0], [1.0, 0.0], [1.0, 4.0]))
@@ -27,7 +27,7 @@ def trigger(name: str, **options: Any) -> Trigger:
 )
 def test_models_are_due(name: str, options: dict[str, Any], due: dict[tuple[int, int, bool], bool]) -> None:
     made = trigger(name, **options)
-    assert {it: made.due(it[0], it[1], closing=it[2]) for it in due} == due
+    assert {it: made.due(Gathered(*it)) for it in due} == due
 
 
 def test_who_waits_for_all_recruits_nobody_meanwhile() -> None:
