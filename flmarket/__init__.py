@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from fl.data.registry import dataset
     from fl.training.aggregator import Aggregator, Updates, aggregator
     from fl.training.models import model
+    from fl.training.trigger import Gathered, Trigger, trigger
     from flmarket.analysis.dataframes import Results
     from flmarket.analysis.results.replayed import contributions
     from flmarket.analysis.results.run_results import RunTables

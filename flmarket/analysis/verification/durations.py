@@ -1,23 +1,35 @@
 """How long jobs take, worked out again from the scenario's durations and the seed. It shares no code with ``des``."""
 
 from fractions import Fraction
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import numpy as np
 
+from des.clients.population import Population
 from des.money import MICRO
 from fl.arithmetic.draws import draw_key, normals
 from fl.arithmetic.elementary import exp
 from fl.arrays import IntArray
 from flmarket.analysis.verification.findings import Rows
-
-if TYPE_CHECKING:
-    from flmarket.analysis.verification.evidence import Logs
+from scenarios.file.schema import Scenario
 
 _ENDLESS = 2**62  # microseconds
 
 
-def durations(logs: "Logs", jobs: Rows) -> tuple[IntArray, int, IntArray]:
+class Timed(Protocol):
+    """What the durations of a run follow from: a part of ``Logs``."""
+
+    @property
+    def scenario(self) -> Scenario: ...
+
+    @property
+    def population(self) -> Population: ...
+
+    @property
+    def seed(self) -> int: ...
+
+
+def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, int, IntArray]:
     """Return how long jobs train, how long an update travels, and when each job is cut off; in microseconds.
 
     ``jobs`` are lines of offers.csv with the data size that the client holds, and the part of the work that is done.
@@ -46,7 +58,7 @@ def durations(logs: "Logs", jobs: Rows) -> tuple[IntArray, int, IntArray]:
     return compute, upload, limit
 
 
-def _training(seconds_per_sample: float, work: IntArray, logs: "Logs", clients: IntArray) -> IntArray:
+def _training(seconds_per_sample: float, work: IntArray, logs: Timed, clients: IntArray) -> IntArray:
     """Return how long jobs train, in microseconds: fractions of the decimals in the scenario, each rounded once."""
     pairs, place = np.unique([work, logs.population.speed[clients]], axis=1, return_inverse=True)
     image = Fraction(str(seconds_per_sample)) * MICRO

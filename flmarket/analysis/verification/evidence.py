@@ -361,6 +361,12 @@ class Logs:
         drawn = {name: np.concatenate([of[name] for of in parts]) for name in parts[0]}
         return drawn, np.concatenate(lowest)
 
+    @property
+    def held_sizes(self) -> IntArray:
+        """The images that the client of each offer holds, whatever it reports."""
+        sizes: IntArray = self.rows["offers"]["data_size"] if self.clients is None else self.drawn[0]["held_data_size"]
+        return sizes
+
     def dqi_parameters(self, dataset: str) -> DQIParameters:
         """Return the parameters of eq. (6) that the run had for a data set."""
         if self.scenario.dqi in PRINTED:

@@ -10,7 +10,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
 from heapq import heappop, heappush
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -19,16 +19,44 @@ from des.log_records import Kind, ModelReport, Outcome
 from des.mechanism import Book, Mechanism, clearing_of
 from des.money import MICRO
 from des.observation import Status
-from fl.arrays import AnyArray
+from fl.arrays import AnyArray, FloatArray, IntArray
 from fl.surrogate.learning_curves import SurrogateFederation
 from fl.training.jobs import Delivery, TrainingJob
 from fl.training.trigger import Gathered, Trigger, answer
-from flmarket.analysis.verification.durations import durations
+from flmarket.analysis.verification.durations import Timed, durations
+from flmarket.analysis.verification.findings import Rows
 from scenarios.build import cores_of
 from scenarios.file.interventions import at as conditions_at
 
-if TYPE_CHECKING:
-    from flmarket.analysis.verification.evidence import Logs
+
+class Played(Timed, Protocol):
+    """What the work of a block of rounds follows from: a part of ``Logs``."""
+
+    @property
+    def numbers(self) -> range: ...
+
+    @property
+    def last(self) -> bool: ...
+
+    @property
+    def places(self) -> Mapping[str, int]: ...
+
+    @property
+    def rows(self) -> Mapping[str, Rows]: ...
+
+    @property
+    def answered(self) -> Rows: ...
+
+    @property
+    def held_sizes(self) -> IntArray: ...
+
+    def span_of(self, number: int) -> slice: ...
+
+    def jobs(self, number: int, offers: Rows) -> list[TrainingJob]: ...
+
+    def accuracies_after(self, number: int) -> FloatArray: ...
+
+    def tie_order(self, number: int | IntArray, client: int | IntArray) -> FloatArray: ...
 
 
 class Begun(NamedTuple):
@@ -78,7 +106,7 @@ class Followed:
 
 
 def follow(
-    logs: "Logs", sofar: Sofar, triggers: Sequence[Trigger], mechanism_of: "Mapping[int, Mechanism]"
+    logs: Played, sofar: Sofar, triggers: Sequence[Trigger], mechanism_of: Mapping[int, Mechanism]
 ) -> tuple[Followed, Sofar]:
     """Follow a block of rounds, whose mechanisms are given by round; return also where it leaves the market.
 
@@ -92,12 +120,10 @@ def follow(
 
 
 class _Follower:
-    def __init__(self, logs: "Logs", sofar: Sofar, triggers: Sequence[Trigger]) -> None:
+    def __init__(self, logs: Played, sofar: Sofar, triggers: Sequence[Trigger]) -> None:
         self.logs, self.sofar, self._triggers = logs, sofar, triggers
         self._names = list(logs.places)
-        rows = logs.answered
-        if logs.clients is not None:  # others may be reported
-            rows = rows.having(data_size=logs.drawn[0]["held_data_size"])
+        rows = logs.answered.having(data_size=logs.held_sizes)
         self._compute, self._upload, self._limit = durations(logs, rows)
         count = len(rows)
         nothing = {name: np.full(count, np.nan) for name in ("core", "start", "end", "paid")}

@@ -66,8 +66,7 @@ def _decisions(logs: Logs) -> Rows:
 def _jobs(logs: Logs, starts: IntArray) -> Rows:
     """Return the awarded offers, with their line in rounds.csv, their times, and the order in which they end."""
     offers = logs.answered.having(line_of_round=logs.places_of(logs.answered))
-    if logs.clients is not None:  # others may be reported
-        offers = offers.having(data_size=logs.drawn[0]["held_data_size"])
+    offers = offers.having(data_size=logs.held_sizes)
     jobs = offers.where((offers["outcome"] != Outcome.OUTBID) & logs.takes_part[offers["line_of_round"]])
     compute, upload, limit = durations(logs, jobs)
     began, cut = starts[logs.order_of(jobs)], compute > limit
