@@ -18,7 +18,7 @@ from flmarket.analysis.verification.rerun import rerun
 from flmarket.analysis.verification.verify import RULES, verify
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf
-from scenarios.loader import parse
+from scenarios.loader import load, parse
 from scenarios.logs.columns import ALL_TABLES, AMOUNTS, RERUN
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.table import WORD, Column
@@ -62,6 +62,13 @@ def answering(two_services: str, tmp_path_factory: pytest.TempPathFactory) -> Pa
     """A run of clients that respond, which has responses.csv."""
     overrides = ["rounds=3", "clients.response={kind='moral-hazard', options={least=0.5, detection=0.4}}"]
     return played(parse(two_services, overrides=overrides), tmp_path_factory.mktemp("answering")).path
+
+
+@pytest.fixture(scope="module")
+def going_on(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run whose work outlasts its rounds."""
+    scenario = load("stragglers", {"training.backend": "surrogate", "rounds": 6})
+    return played(scenario, tmp_path_factory.mktemp("going_on")).path
 
 
 @pytest.fixture
@@ -222,10 +229,10 @@ CHECKED += [("events", kind.value, column) for kind, column in AMOUNTS.items() i
     ("table", "name", "column"), CHECKED, ids=lambda value: value if isinstance(value, str) else ""
 )
 def test_each_column_is_checked_by_the_rule_that_it_names(
-    table: str, name: str, column: Column, run: Path, interested: Path, answering: Path, tmp_path: Path
+    table: str, name: str, column: Column, run: Path, interested: Path, answering: Path, going_on: Path, tmp_path: Path
 ) -> None:
     """Where a column says that only a new run can tell, no rule sees the change."""
-    if (special := {"clients": interested, "responses": answering}.get(table)) is not None:
+    if (special := {"clients": interested, "responses": answering, "models": going_on}.get(table)) is not None:
         run = Path(shutil.copytree(special, tmp_path / "special"))
 
     def suits(row: dict[str, str]) -> bool:
