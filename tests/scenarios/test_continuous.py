@@ -284,3 +284,24 @@ def test_drawn_markets_conserve_money_and_go_on_from_any_round(
 
     whole = reports(None)
     assert reports(1 + seed % len(whole)) == whole
+
+
+@pytest.mark.slow
+def test_staleness_and_work_follow_littles_law(tmp_path: Path) -> None:
+    """In the long run, clients at work are deliveries a second times their duration; staleness is models a second times it.
+
+    The laws hold whatever the distribution of durations, but for what is cut off at both ends of the run.
+    """
+    changes = {"rounds": 400, "timeline.jitter": 1.0, "services.*.target_accuracy": 1.0, "services.*.policy": "random"}
+    logs = played(going_on(**changes), tmp_path).path
+    seconds = float(table(logs, "rounds")[-1]["sim_time"])
+    for service in ("digits", "strokes"):
+        jobs = [row for row in table(logs, "offers") if row["service"] == service and row["paid"]]
+        models = [row for row in table(logs, "models") if row["service"] == service]
+        time = np.mean([float(row["end"]) - float(row["start"]) for row in jobs])
+        updates = np.array([int(row["updates"]) for row in models])
+        staleness = np.average([float(row["mean_staleness"]) for row in models], weights=updates)
+        assert staleness == pytest.approx(len(models) / seconds * time, rel=0.1)
+        # seen by a service after each of its models: that many, less those of the buffer that has just been emptied
+        at_work = np.average([int(row["at_work"]) for row in models])
+        assert at_work == pytest.approx(len(jobs) / seconds * time, rel=0.25)
