@@ -6,7 +6,7 @@ for the whole run, what it is granted in a round is never more than what it has 
 hold of it for later rounds.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -21,12 +21,14 @@ class LedgerError(Exception):
 class Account:
     """A service's money: what is free and held in this round, and what was granted, paid and lapsed over the run.
 
-    ``committed`` is held for work that goes on after the round in which it began.
+    ``committed`` is held for work that goes on after the round in which it began. ``saved`` is what was left of the
+    last round where it is there in the next one: it is granted then, and not counted before.
     """
 
     free: Micro = 0
     held: Micro = 0
     committed: Micro = 0
+    saved: Micro = 0
     granted: Micro = 0
     paid: Micro = 0
     lapsed: Micro = 0
@@ -35,10 +37,17 @@ class Account:
 class Ledger:
     """Books the money of a market. All amounts are in micro-units."""
 
-    def __init__(self, services: Iterable[str], clients: int, totals: Mapping[str, Micro] | None = None) -> None:
+    def __init__(
+        self,
+        services: Iterable[str],
+        clients: int,
+        totals: Mapping[str, Micro] | None = None,
+        saving: Collection[str] = (),
+    ) -> None:
         self.accounts = {service: Account() for service in services}  # by service
         self.income: list[Micro] = [0] * clients  # what each client has received, by index
         self.totals = dict(totals or {})  # budgets for the whole run, of the services that have one
+        self.saving = frozenset(saving)  # the services whose money does not lapse
         self.reserved: Mapping[str, Micro] = {}  # what services owe by contracts from the next round on
 
     def left(self, service: str) -> Micro | None:
@@ -132,10 +141,22 @@ class Ledger:
         self.income[client] += fee
 
     def lapse(self, service: str) -> None:
-        """Close the service's round: what is free, or held for refused offers, lapses."""
+        """Close the service's round: what is free, or held for refused offers, lapses, or is saved."""
         account = self.accounts[service]
-        account.lapsed += account.free + account.held
+        left = account.free + account.held
+        if service in self.saving:
+            account.saved = left
+            account.granted -= left
+        else:
+            account.lapsed += left
         account.free = account.held = 0
+
+    def leave(self, service: str) -> None:
+        """Let what a service has saved lapse, as it leaves the market."""
+        account = self.accounts[service]
+        account.granted += account.saved
+        account.lapsed += account.saved
+        account.saved = 0
 
     def state(self) -> dict[str, Any]:
         """Return all balances as plain data."""

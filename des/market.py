@@ -95,7 +95,8 @@ class Market:
         untrained = [(federation.accuracy(name), federation.test_accuracy(name)) for name in self._names]
         self.states = [ServiceState.first(spec, *known) for spec, known in zip(self.services, untrained, strict=True)]
         totals = {spec.name: spec.total_budget for spec in services if spec.total_budget is not None}
-        self.ledger = Ledger(self._names, population.count, totals)
+        saving = [spec.name for spec in services if spec.budget_cap is not None]
+        self.ledger = Ledger(self._names, population.count, totals, saving)
         self.sequential, self._turns_key = sequential, draw_key(seed, "turns")
         self.contracts = Contracts(terms or ContractTerms(), rounds)
         self.ongoing = None  # the work that outlasts its round, if any may
@@ -104,7 +105,10 @@ class Market:
         # Every service is there from the first round, with the same budget in each unless an intervention changes it.
         # So rounds under the same conditions need no new look at who takes part and with how much money.
         self._only_interventions_change_rounds = (
-            not totals and self.contracts.terms.rounds == 1 and all(spec.arrival == 1 for spec in services)
+            not totals
+            and not saving
+            and self.contracts.terms.rounds == 1
+            and all(spec.arrival == 1 for spec in services)
         )
         always = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self.schedule = schedule or Schedule(always)
@@ -393,6 +397,7 @@ class Market:
             ledger.lapse(name)
             if state.leave_at(current.services[m].target_accuracy):
                 journal.record(Kind.EXIT, name, amount=state.accuracy)
+                ledger.leave(name)
                 ongoing.leave(m)
         if number >= self.rounds or not any(state.stays for state in self.states):
             # whoever is still at work is waited for and paid, though no model follows
@@ -440,6 +445,7 @@ class Market:
             self.contracts.sign(current.number, m, hired)
         if state.leave_at(current.services[m].target_accuracy):
             journal.record(Kind.EXIT, name, amount=state.accuracy)
+            self.ledger.leave(name)
             for client, fee in self.contracts.cancel(current.number, m):
                 self.ledger.cancel(name, client, fee)
                 current.fees[m] = current.fees.get(m, 0) + fee

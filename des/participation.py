@@ -28,13 +28,15 @@ def with_budgets(
 ) -> tuple[ServiceSpec, ...]:
     """Return the services with what each may offer in a round.
 
-    That is its budget per round, or what is left of the one for the whole run, if that is less; nothing before it
-    arrives. Of what is left, offers that bind for several rounds need so many times their payments, and what contracts
-    cost is in the budget in any case.
+    That is its budget per round, with what it has saved of earlier ones where it can save, or what is left of the one
+    for the whole run, if that is less; nothing before it arrives. Of what is left, offers that bind for several rounds
+    need so many times their payments, and what contracts cost is in the budget in any case.
     """
     services = []
     for spec, state in zip(specs, states, strict=True):
         left, budget, owed = ledger.left(spec.name), budgets[spec.name], due.get(spec.name, 0)
+        if spec.budget_cap is not None:
+            budget = min(budget + ledger.accounts[spec.name].saved, spec.budget_cap)
         if state.status is Status.WAITING:
             budget = 0
         elif left is not None:

@@ -25,6 +25,8 @@ class ServiceSpec:
     arrival: int = 1  # the first round in which it takes part
     # the most that it can pay in the whole run, micro-units; None if there is no such limit
     total_budget: Micro | None = None
+    # the most that budgets of rounds can add up to that are not spent, micro-units; None: what is not spent lapses
+    budget_cap: Micro | None = None
     # how its data set is learned, as fitted to earlier trainings; None if that is not known. The market does not look
     # at it.
     curve: Curve | None = None

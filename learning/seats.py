@@ -70,6 +70,7 @@ def bounds(population: Population, schedule: Schedule, services: Sequence[Servic
     low, high = population.seen_range
     ahead = [schedule.at(round_) for round_ in schedule.turning_points]  # interventions count
     budget = max(conditions.budgets[services[m].name] for conditions in ahead)
+    budget = max(budget, services[m].budget_cap or 0)
     highest = population.bid_range[1] / MICRO
     zero, one = np.zeros(1), np.ones(1)
     top = np.repeat(own_first(highest, m)[:, None], clients, axis=1)

@@ -370,6 +370,7 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
         privileged=POLICIES.load(service.policy).privileged,
         arrival=service.arrival,
         total_budget=None if service.total_budget is None else to_micro(service.total_budget),
+        budget_cap=None if service.budget_cap is None else to_micro(service.budget_cap),
         curve=known_curve(scenario, service),
     )
 

@@ -140,6 +140,11 @@ def _times(scenario: Scenario) -> Iterator[Mistake]:
             ("timeline", "deadline"), f"must be at most the slot of {number(slot)} seconds, not {number(deadline)}"
         )
     for i, service in enumerate(scenario.services):
+        if service.budget_cap is not None and service.budget_cap < service.budget:
+            yield Mistake(
+                ("services", i, "budget_cap"),
+                f"must be at least the budget of {number(service.budget)}, not {number(service.budget_cap)}",
+            )
         if service.arrival > scenario.rounds:
             yield Mistake(
                 ("services", i, "arrival"),
@@ -292,6 +297,9 @@ def _not_cleared(scenario: Scenario) -> Iterator[Mistake]:
                 f"{name!r} lets all services pay from one budget, but {limited[0]} has a total_budget of its own; "
                 "remove that, or choose another mechanism",
             )
+        if kind.platform_budget and (saving := [it.name for it in scenario.services if it.budget_cap is not None]):
+            one = f"{name!r} lets all services pay from one budget, of which {saving[0]} cannot save (budget_cap)"
+            yield Mistake(path, f"{one}; remove that, or choose another mechanism")
         if kind.platform_budget and scenario.market.contract_rounds > 1:
             one = f"{name!r} lets all services pay from one budget, of which contracts cannot hold the money of each"
             yield Mistake(("market", "contract_rounds"), f"{one}; hire for one round, or choose another mechanism")

@@ -792,6 +792,13 @@ class Service(TomlTable):
         Doc("""The most that it can pay in the whole run, money: a round's offers are within its budget and within
         what is left of this. Absent: no such limit."""),
     ] = None
+    budget_cap: Annotated[
+        Money | None,
+        Unit("money"),
+        Field(exclude_if=lambda it: it is None),
+        Doc("""What it does not spend of its budget is there in the next round, up to this much in all, money. Absent:
+        it lapses, as in the paper."""),
+    ] = None
     arrival: Annotated[
         Count,
         Doc("The first round in which it takes part; before that it has no budget and sees nothing."),

@@ -110,3 +110,21 @@ def test_a_market_continues_from_a_round_that_is_open(make_market: MakeMarket, l
     one.offer({"alpha": Offer.none(), "late": Offer.none()})
     with pytest.raises(MarketError, match="round 3 is still open"):
         one.state()
+
+
+def test_what_is_not_spent_is_there_in_the_next_round_up_to_the_cap(
+    make_market: MakeMarket, plain_service: ServiceSpec
+) -> None:
+    """A budget of 5 a round, up to 12 in all; a client costs 2.1."""
+    market = make_market([replace(plain_service, name="saver", budget=5_000_000, budget_cap=12_000_000)], rounds=5)
+    seen = []
+    for wanted in (0, 1, 0, 2, 0):
+        observed = market.open_round()["saver"]
+        seen.append(observed.budget)
+        clients = np.arange(wanted)
+        market.close_round({"saver": Offer(clients, observed.own_bids[clients])})
+    assert seen == pytest.approx([5, 10, 12, 12, 12.8 - 0.8])  # 10 - 2.1 + 5 is over the cap, 12 - 4.2 + 5 too
+    account = market.ledger.accounts["saver"]
+    assert account.paid == 3 * 2_100_000
+    assert account.granted == account.paid  # what is saved is granted when it can be spent, and was not
+    assert (account.saved, account.lapsed) == (12_000_000, 0)

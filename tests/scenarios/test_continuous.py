@@ -70,6 +70,7 @@ def test_each_core_of_a_client_has_one_job_at_a_time_and_who_delivers_is_paid_th
     [
         {"market.mechanism": "uniform-price"},
         {"clients.departure_rate": 0.3, "services.digits.total_budget": 40},
+        {"clients.departure_rate": 0.3, "services.*.budget_cap": 90, "services.*.target_accuracy": 0.7},
         {"timeline.deadline": 1.2, "services.strokes.arrival": 3},
         {"timeline.aggregate": PERIODIC, "clients.behaviour.kind": "adaptive", "services.*.target_accuracy": 0.5},
         {"clients.groups": [{"name": "few", "count": 5, "cores": 1, "services": ["digits"]}]},
@@ -251,12 +252,15 @@ TRIGGERS = [{"kind": "wait-for-all"}, EAGER, BUFFERED, PERIODIC, {"kind": "fedbu
             "services.digits.aggregate": st.sampled_from(TRIGGERS),
             "services.*.target_accuracy": st.sampled_from([0.2, 0.99]),
             "services.digits.budget": st.integers(0, 40),
-            "services.digits.arrival": st.just(1),
         }
     ),
     optional=st.fixed_dictionaries(
         {},
-        optional={"timeline.deadline": st.sampled_from([0.4, 2.0]), "services.digits.total_budget": st.integers(0, 60)},
+        optional={
+            "timeline.deadline": st.sampled_from([0.4, 2.0]),
+            "services.digits.total_budget": st.integers(0, 60),
+            "services.strokes.budget_cap": st.just(100),
+        },
     ),
     seed=st.integers(0, 99),
 )
@@ -288,7 +292,7 @@ def test_drawn_markets_conserve_money_and_go_on_from_any_round(
 
 @pytest.mark.slow
 def test_staleness_and_work_follow_littles_law(tmp_path: Path) -> None:
-    """In the long run, clients at work are deliveries a second times their duration; staleness is models a second times it.
+    """In the long run, clients at work are deliveries a second times their duration, and staleness is models times it.
 
     The laws hold whatever the distribution of durations, but for what is cut off at both ends of the run.
     """

@@ -315,14 +315,14 @@ CASES: Mapping[str, Case] = {
     "work that outlasts rounds": Case(
         "paper", QUICK | _played(("hqfa", "greedy", "random"))
         | {"timeline.mode": "continuous", "timeline.slot": 20.0, "clients.speed": [0.2, 1.0, 5.0],
-           "timeline.jitter": 0.5, "timeline.download_seconds": 0.25, "services.mnist.aggregate.kind": "fedasync",
+           "timeline.jitter": 0.5, "timeline.download_seconds": 0.25, "services.mnist.budget_cap": 40, "services.mnist.aggregate.kind": "fedasync",
            "services.mnist.aggregate.options": {"mixing": 0.5},
            "timeline.aggregate.kind": "fedbuff", "timeline.aggregate.options": {"buffer": 3}},
     ),
     "work that outlasts rounds, trained": Case(
         "stragglers", TRAINED
         | {"timeline.mode": "continuous", "timeline.slot": 6.0, "timeline.jitter": 0.3,
-           "timeline.download_seconds": 0.5,
+           "timeline.download_seconds": 0.5, "services.periodic.budget_cap": 30,
            "timeline.aggregate.kind": "semi-async", "timeline.aggregate.options": {"exponent": 1.0},
            "services.buffers.aggregate.kind": "fedbuff",
            "services.buffers.aggregate.options": {"buffer": 2, "exponent": 0.2}},

@@ -559,11 +559,25 @@ class Logs:
                 held = self.ongoing.lost[number - self.numbers.start]
                 before = [spent + lost for spent, lost in zip(before, held, strict=True)]
             sofar = dict(zip(names, before, strict=True))
-            found.append(conditions(self.scenario, number, sofar, contracts, self._intervals))
+            saved = dict(zip(names, self._saved(number), strict=True))
+            found.append(conditions(self.scenario, number, sofar, contracts, saved, self._intervals))
             if contracts.terms.rounds > 1:
                 self._follow(number, contracts, found[-1].contracts, hired)
         self.after.contracts = contracts.state()
         return found, hired
+
+    def _saved(self, number: int) -> list[int]:
+        """Return what each service had left when the round before another ended, by the logs; 0 once it has left."""
+        if number == 1:
+            return [0] * len(self.places)
+        count = len(self.places)
+        last = self.all_rounds.where(slice((number - 2) * count, (number - 1) * count))
+        left: IntArray = last["budget"] - last["spent"]
+        if self.scenario.timeline.continuous and self.ongoing is not None:
+            left = left - self.ongoing.forfeited[number - self.numbers.start]
+        left[np.isin(last["status"], [Status.REACHED, Status.LEFT, Status.WAITING])] = 0
+        amounts: list[int] = left.tolist()
+        return amounts
 
     def _follow(self, number: int, contracts: Contracts, due: Sequence[Contract], hired: Hired) -> None:
         """Note what contracts come to in a round, and let them be those of the next one."""

@@ -82,6 +82,7 @@ class Sofar:
     # what ends when, whether that is the job and not its training, and the order of beginnings
     agenda: list[tuple[int, bool, int, Begun]] = field(default_factory=list)
     begun: int = 0
+    forfeited: list[int] = field(default_factory=list)  # [M] prices of jobs of the last round that will not deliver
     federation: SurrogateFederation | None = None  # where the learning curves have come to; None: not known
 
     def working(self) -> list[Begun]:
@@ -101,6 +102,7 @@ class Followed:
     ends: list[int] = field(default_factory=list)  # [rounds] when each ends
     # [rounds][M] the prices of clients at work, as a round begins, that will not deliver
     lost: list[list[int]] = field(default_factory=list)
+    forfeited: list[list[int]] = field(default_factory=list)  # [rounds][M] as in ``Sofar``, before each round
     renewed: list[list[bool]] = field(default_factory=list)  # [rounds][M] whether the service makes a model
     accuracy: list[list[float]] = field(default_factory=list)  # [rounds][M] on the learning curves; NaN: not known
 
@@ -171,6 +173,8 @@ class _Follower:
         for job in working:
             lost[job.m] += 0 if job.delivers else job.price
         self.found.lost.append(lost)
+        self.found.forfeited.append(self.sofar.forfeited or [0] * len(lost))
+        self.sofar.forfeited = [0] * len(lost)
         counts = [sum(job.m == m for job in working) for m in range(len(self._names))]
         waiting = {m for m in active if not answer(self._triggers[m], "recruits", counts[m])}
         for_whom = {(job.m, job.client) for job in working}
@@ -242,6 +246,7 @@ class _Follower:
         samples = int(logs.rows["offers"]["data_size"][at])
         job = Begun(m, client, core, self._number, state.models[m], price, samples, delivers)
         state.begun += 1
+        state.forfeited[m] += 0 if delivers else price
         if compute <= limit:
             heappush(state.agenda, (self._now + compute, False, state.begun, job))
         heappush(state.agenda, (end, True, state.begun, job))

@@ -58,6 +58,7 @@ def conditions(
     number: int,  # the round
     spent: Mapping[str, Micro],  # what each service spent in earlier rounds
     contracts: Contracts,  # those in force
+    saved: Mapping[str, Micro],  # what each service has left of the last round, if it can save
     # when clients are there; None if they always are, or if it is not known any more
     intervals: Sequence[Presence] | None = None,
 ) -> RoundConditions:
@@ -71,6 +72,8 @@ def conditions(
     due = total_of((it.service, it.price) for it in served)
     for m, service in enumerate(scenario.services):
         name, cost = service.name, due.get(m, 0)
+        if service.budget_cap is not None:
+            budgets[name] = min(budgets[name] + saved[name], to_micro(service.budget_cap))
         if service.arrival > number:
             budgets[name] = 0
         elif service.total_budget is not None:
