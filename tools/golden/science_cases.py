@@ -315,7 +315,8 @@ CASES: Mapping[str, Case] = {
     "work that outlasts rounds": Case(
         "paper", QUICK | _played(("hqfa", "greedy", "random"))
         | {"timeline.mode": "continuous", "timeline.slot": 20.0, "clients.speed": [0.2, 1.0, 5.0],
-           "timeline.jitter": 0.5, "timeline.download_seconds": 0.25, "services.mnist.budget_cap": 40, "services.mnist.aggregate.kind": "fedasync",
+           "timeline.jitter": 0.5, "timeline.download_seconds": 0.25, "services.mnist.budget_cap": 40,
+           "services.mnist.aggregate.kind": "fedasync",
            "services.mnist.aggregate.options": {"mixing": 0.5},
            "timeline.aggregate.kind": "fedbuff", "timeline.aggregate.options": {"buffer": 3}},
     ),
