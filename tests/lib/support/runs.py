@@ -88,10 +88,8 @@ def reseal(path: Path) -> None:
 
 def round_text(report: RoundReport) -> dict[str, str]:
     """Return a round's lines of each table, as the files get them."""
-    return {
-        name: table.text(report)
-        for name, table in tables_of(truthful=report.clients is None, respond=bool(report.responses)).items()
-    }
+    kinds = {"truthful": report.clients is None, "respond": bool(report.responses), "continuous": bool(report.models)}
+    return {name: table.text(report) for name, table in tables_of(**kinds).items()}
 
 
 def rounds_text(directory: Path) -> Iterator[dict[str, str]]:
