@@ -17,6 +17,7 @@ from des.schedule import Change, Conditions, Schedule
 from des.service import ServiceSpec
 from des.timeline import Durations
 from fl.data.dqi import PUBLISHED
+from fl.training.trigger import Trigger
 from support.clients import changed
 from support.federations import StubFederation
 
@@ -53,6 +54,7 @@ def market_of(
     interventions: Sequence[Change] = (),
     terms: ContractTerms | None = None,
     sequential: bool = False,
+    triggers: Sequence[Trigger] | None = None,
     **clients_with: Any,
 ) -> Market:
     specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]
@@ -68,6 +70,7 @@ def market_of(
         mechanism,
         terms,
         sequential=sequential,
+        triggers=triggers,
     )
 
 

@@ -34,6 +34,8 @@ _SETTLED, _POOLED = ("tests/des/test_settlement.py",), ("tests/des/test_platform
 _LOGS, _SHOWN = ("tests/scenarios/test_settlement.py",), ("tests/flmarket/analysis/results/test_measures.py",)
 _MIXED, _MIXTURE, _COST = ("tests/des/clients/test_mixture.py",), "des/clients/mixture.py", ("tests/des/test_cost.py",)
 _AGGREGATED, _RULES = ("tests/fl/training/test_aggregation.py",), "fl/training/aggregators"
+_ONGOING, _WORK = "des/ongoing.py", ("tests/des/test_ongoing.py",)
+_TRIGGERED = ("tests/fl/training/test_triggers.py",)
 _HIRED, _CONTRACTS, _TURNS = "des/contracts.py", ("tests/des/test_contracts.py",), ("tests/des/test_turns.py",)
 
 CHOSEN = (
@@ -46,6 +48,20 @@ CHOSEN = (
     Chosen(_MECHANISM, "if mechanism.settles_together else book", "if False else book", _SETTLED),
     Chosen(_MARKET, "if not self.mechanism.settles_together:", "if True:", _SETTLED),
     Chosen("flmarket/analysis/verification/time_rules.py", "np.where(late, values,", "np.where(~late, values,", _LOGS),
+    # work that outlasts rounds
+    Chosen(_ONGOING, "it[0] > clock.now]", "it[0] >= clock.now]", _WORK),
+    Chosen(_ONGOING, "if freed and time != until:", "if freed:", _WORK),
+    Chosen(_ONGOING, "mask[waiting] = False", "pass", _WORK),
+    Chosen(_ONGOING, "mask[work.m, work.job.client] = False", "pass", _WORK),
+    Chosen(_ONGOING, "made - it.model) for it in arrived", "0) for it in arrived", _WORK),
+    Chosen(_ONGOING, "ledger.forfeit(job.service, job.price)", "ledger.pay_committed(job.service, 0, 1)", _WORK),
+    Chosen(_CLEARING, "cores[client] -= len(at_work)", "pass", _WORK),
+    Chosen(_CLEARING, "current.standing[client].remove(row)", "pass", _WORK),
+    Chosen(_MARKET, "if number >= self.rounds or not any(", "if False and not any(", _WORK),
+    Chosen("des/log_records.py", "served, dropped = served | late, dropped & ~late", "pass", _WORK),
+    Chosen(_LEDGER, "account.granted -= left", "pass", ("tests/des/test_participation.py",)),
+    Chosen("fl/training/trigger.py", "if staleness == 0 and share == 1.0:", "if staleness == 0:", _TRIGGERED),
+    Chosen("fl/training/triggers/fedasync.py", "astype(np.float64) - old)", "astype(np.float64) - begun)", _TRIGGERED),
     # what a mechanism sees
     Chosen(_MECHANISM, "record[(0, *places)] += 1", "record[(0, *places)] += its.delivered", _SETTLED),
     Chosen(_MECHANISM, "record[(1, *places)] += its.delivered", "record[(1, *places)] += 1", _SETTLED),

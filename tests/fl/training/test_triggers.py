@@ -41,6 +41,8 @@ def test_a_stale_update_counts_less() -> None:
     assert trigger("fedbuff", exponent=1.0).brought_up(MODEL, BEGUN, OLD, 3).tolist() == [2.0, 1.0]
     # FedAsync: 0.6 (1 + 3)^-1/2 = 0.3 of the model itself, and 0.7 of the old one
     assert trigger("fedasync").brought_up(MODEL, BEGUN, OLD, 3) == pytest.approx([1.7, 1.2])
+    # one that is fresh counts 0.6, too
+    assert trigger("fedasync").brought_up(MODEL, OLD, OLD, 0) == pytest.approx([1.4, 2.4])
     # a fresh one counts whole, to the bit
     assert trigger("semi-async").brought_up(MODEL, MODEL, MODEL, 0) is MODEL
 

@@ -1,0 +1,141 @@
+"""Work that outlasts its round, worked by hand: a client with one core works for 3 seconds, and a period takes 2."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from des.ledger import LedgerError
+from des.log_records import Kind, Outcome, RoundReport
+from des.market import Market
+from des.observation import Offer
+from des.timeline import Durations
+from fl.surrogate.learning_curves import SurrogateFederation
+from fl.training.trigger import TRIGGERS
+from support.curves import CURVE
+
+MakeMarket = Callable[..., Market]
+MakeOffer = Callable[..., Offer]
+
+SECOND = 1_000_000
+CLOCK = Durations(seconds_per_sample=0.025, upload_seconds=0.5, slot=2.0, continuous=True)  # 100 images: 2.5 + 0.5 s
+
+
+@pytest.fixture
+def market_with(make_market: MakeMarket) -> Callable[..., Market]:
+    """``market_with("fedasync", "semi-async", ...)``: services alpha, beta ... with these triggers; one client."""
+
+    def make(*triggers: str, clock: Durations = CLOCK, rounds: int = 4, **clients: Any) -> Market:
+        names = ["alpha", "beta", "gamma"][: len(triggers)]
+        federation = SurrogateFederation(dict.fromkeys(names, CURVE), 0)
+        made = [TRIGGERS.create(name) for name in triggers]
+        people = {"count": 1, **clients}
+        return make_market(names, timeline=clock, federation=federation, triggers=made, rounds=rounds, **people)
+
+    return make
+
+
+def play(market: Market, *rounds: Mapping[str, Offer]) -> list[RoundReport]:
+    """Play rounds, in which whoever makes no offer wants nobody."""
+    reports = []
+    for offers in rounds:
+        seen = market.open_round()
+        reports.append(market.close_round({name: offers.get(name, Offer.none()) for name in seen}))
+    return reports
+
+
+def times(report: RoundReport, kind: Kind) -> list[tuple[str | None, float]]:
+    return [(event.service, event.sim_time / SECOND) for event in report.events if event.event is kind]
+
+
+def test_a_core_that_comes_free_goes_to_the_best_offer_that_stands(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    market = market_with("fedasync", "semi-async")
+    five, four = make_offer((0, 5.0)), make_offer((0, 4.0))
+    first, second, third, fourth = play(market, {"alpha": five, "beta": four}, {"beta": four}, {}, {})
+    assert [(it.service, it.outcome, it.start, it.end) for it in first.offers] == [
+        ("alpha", Outcome.SERVED, 0, 3 * SECOND), ("beta", Outcome.OUTBID, None, None)
+    ]  # fmt: skip
+    # beta's offer of the second period stands while the client works for alpha, and is taken at 3 s
+    assert [(it.service, it.start, it.end) for it in second.offers] == [("beta", 3 * SECOND, 6 * SECOND)]
+    assert times(second, Kind.PAY) == [("alpha", 3.0)]
+    assert times(second, Kind.AGGREGATE) == [("alpha", 3.0)]
+    assert times(third, Kind.PAY) == [("beta", 6.0)]
+    assert times(third, Kind.AGGREGATE) == [("beta", 6.0)]  # as the period ends
+    assert [it.end for it in (first, second, third, fourth)] == [2 * SECOND, 4 * SECOND, 6 * SECOND, 8 * SECOND]
+    assert [it.income for it in [market.ledger]] == [[9_000_000]]
+
+
+def test_offers_expire_when_the_period_ends_at_that_instant_too(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Work of 2 seconds ends with the period: the core is free for the offers of the next one."""
+    market = market_with("fedasync", "fedasync", clock=Durations(0.015, 0.5, slot=2.0, continuous=True))
+    first, second = play(market, {"alpha": make_offer((0, 5.0)), "beta": make_offer((0, 4.0))}, {})
+    assert [it.outcome for it in first.offers] == [Outcome.SERVED, Outcome.OUTBID]
+    assert times(first, Kind.PAY) == [("alpha", 2.0)]
+    assert times(second, Kind.AWARD) == []
+
+
+def test_what_is_set_aside_cannot_be_spent_and_lapses_if_nothing_is_delivered(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    market = market_with("fedasync", clock=Durations(0.025, 0.5, slot=2.0, deadline=2.5, continuous=True))
+    [first] = play(market, {"alpha": make_offer((0, 5.0))})
+    account = market.ledger.accounts["alpha"]
+    assert [(it.outcome, it.paid, it.end) for it in first.offers] == [(Outcome.DROPPED, None, 2_500_000)]
+    assert (account.committed, account.lapsed) == (5_000_000, 15_000_000)
+    # the service does not know yet that nothing will come
+    assert (first.feedback["alpha"].served.tolist(), first.feedback["alpha"].dropped.tolist()) == ([True], [False])
+    [second] = play(market, {})
+    assert times(second, Kind.TRAIN_END) == [("alpha", 2.5)]
+    assert (account.committed, account.lapsed, account.paid) == (0, 40_000_000, 0)
+    assert second.models == ()
+
+
+def test_staleness_counts_the_models_made_since_the_client_began(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Clients of speed 1 take 3 seconds; those of speed 5 take one, and make a model meanwhile."""
+    market = market_with("fedasync", count=8, speeds=(1.0, 5.0))
+    fast, slow = ([c for c, speed in enumerate(market.population.speed) if speed == it] for it in (5.0, 1.0))
+    assert fast
+    assert slow
+    everybody = make_offer(*((client, 2.1) for client in range(8)))
+    first, second = play(market, {"alpha": everybody}, {})
+    made = [(it.sim_time / SECOND, it.updates, it.mean_staleness, it.at_work) for it in (*first.models, *second.models)]
+    # those of one instant go into one model
+    assert made == [(1.0, len(fast), 0.0, len(slow)), (3.0, len(slow), 1.0, 0)]
+
+
+def test_who_waits_for_all_can_have_nobody_until_then(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    market = market_with("wait-for-all", "fedbuff", count=2)
+    play(market, {"alpha": make_offer((0, 5.0)), "beta": make_offer((1, 5.0))})
+    seen = market.open_round()
+    assert {name: it.available.tolist() for name, it in seen.items()} == {
+        "alpha": [False, False], "beta": [True, False]  # who works for beta cannot be had twice
+    }  # fmt: skip
+    progress = seen["beta"].progress
+    assert progress is not None
+    assert (progress.time, progress.models, progress.at_work, progress.staleness) == (2.0, 0, 1, 0.0)
+
+
+def test_after_the_last_period_those_at_work_are_waited_for_and_paid(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    market = market_with("fedasync", rounds=1)
+    [only] = play(market, {"alpha": make_offer((0, 5.0))})
+    assert market.finished
+    assert (only.end, times(only, Kind.PAY), only.models) == (3 * SECOND, [("alpha", 3.0)], ())
+    assert market.ledger.accounts["alpha"].paid == 5_000_000
+
+
+def test_more_cannot_be_set_aside_than_is_held(market_with: Callable[..., Market]) -> None:
+    ledger = market_with("fedasync").ledger
+    with pytest.raises(LedgerError, match="committed with"):
+        ledger.commit("alpha", 1)
+    with pytest.raises(LedgerError, match="committed"):
+        ledger.pay_committed("alpha", 0, 1)
