@@ -78,6 +78,16 @@ def test_offers_expire_when_the_period_ends_at_that_instant_too(
     assert times(second, Kind.AWARD) == []
 
 
+def test_what_happens_as_the_period_ends_does_not_happen_again_as_the_next_one_begins(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Training ends with the period, at 2 seconds; the update arrives at 2.5."""
+    market = market_with("fedasync", clock=Durations(0.02, 0.5, slot=2.0, continuous=True))
+    first, second = play(market, {"alpha": make_offer((0, 5.0))}, {})
+    assert (times(first, Kind.TRAIN_END), times(second, Kind.TRAIN_END)) == ([("alpha", 2.0)], [])
+    assert times(second, Kind.UPLOAD) == [("alpha", 2.5)]
+
+
 def test_what_is_set_aside_cannot_be_spent_and_lapses_if_nothing_is_delivered(
     market_with: Callable[..., Market], make_offer: MakeOffer
 ) -> None:

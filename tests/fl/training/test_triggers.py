@@ -47,6 +47,20 @@ def test_a_stale_update_counts_less() -> None:
     assert trigger("semi-async").brought_up(MODEL, MODEL, MODEL, 0) is MODEL
 
 
+class Careful(Trigger):
+    """Takes half of everything."""
+
+    def due(self, gathered: Gathered) -> bool:
+        return True
+
+    def share(self, staleness: int) -> float:
+        return 0.5
+
+
+def test_a_share_of_a_fresh_update_is_taken_where_a_trigger_says_so() -> None:
+    assert Careful().brought_up(MODEL, OLD, OLD, 0).tolist() == [1.5, 2.0]
+
+
 @pytest.mark.parametrize(
     ("name", "options", "problem"),
     [
