@@ -3,7 +3,7 @@
 The prices, lengths and outcomes of jobs are certain from the awards on.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import partial
 from itertools import chain, islice
 from math import inf
@@ -233,10 +233,10 @@ class Platform:
     def _job(
         self, number: int, service: str, client: int, core: int, price: Micro, images: int, training: Microseconds
     ) -> Job:
-        upload, stay = self._upload, not self._departing
-        limit = self._patience if stay else self._limit(number, client, training + upload)
-        outcome = Outcome.SERVED if training + upload <= limit else Outcome.DROPPED
-        return Job(service, client, core, price, images, training, upload, limit, outcome)
+        whole = training + self._upload
+        limit = self._limit(number, client, whole) if self._departing else self._patience
+        outcome = Outcome.SERVED if whole <= limit else Outcome.DROPPED
+        return Job(service, client, core, price, images, training, self._upload, limit, outcome)
 
     def award_standing(
         self,
@@ -256,13 +256,17 @@ class Platform:
             current.jobs = {m: [None] * len(offer.clients) for m, offer in current.offers.items()}
             for row, client in enumerate(current.book.clients.tolist()):
                 current.standing.setdefault(client, []).append(row)
-        book, capacity = current.book, current.conditions.capacity
+        book, capacity, number = current.book, current.conditions.capacity, current.number
         cores = np.broadcast_to(np.asarray(capacity), self._population.spec.count)
         if taken:
             cores = cores.copy()
             for client, at_work in taken.items():
                 cores[client] -= len(at_work)
-        able = (c for c in (current.standing if clients is None else dict.fromkeys(clients)) if cores[c] > 0)
+        # Who leaves in a period takes no work after its start.
+        there: Iterable[int] = current.standing
+        if clients is not None:
+            there = (c for c in dict.fromkeys(clients) if not self._leaves(number, c))
+        able = (c for c in there if cores[c] > 0)
         rows = np.array(sorted(row for client in able for row in current.standing.get(client, ())), dtype=np.int64)
         if not len(rows):
             return []
@@ -322,6 +326,9 @@ class Platform:
                         f"serves {current.services[m].name}, whose offer it refused in an earlier step"
                     )
         return clearing
+
+    def _leaves(self, number: int, client: int) -> bool:
+        return self._departing and self._population.departs(number, client) is not None
 
     def _limit(self, round_: int, client: int, whole: Microseconds) -> Microseconds:
         """Return when a job is cut off that would take so long: the platform stops waiting, or the client leaves."""

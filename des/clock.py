@@ -67,7 +67,8 @@ class TrainingTimes:
 
 def stretched(durations: IntArray, spread: float, z: FloatArray) -> IntArray:
     """Return durations times e^(spread z), half-even to a microsecond, and at most 36,000 years."""
-    return np.rint(np.minimum(durations * exp(spread * z), 2.0**60)).astype(np.int64)
+    # Python's integers, where there are such (``TrainingTimes``), become floats as 64-bit ones do
+    return np.rint(np.minimum(durations.astype(np.float64) * exp(spread * z), 2.0**60)).astype(np.int64)
 
 
 def departure(part: Any, whole: Any) -> Any:

@@ -123,9 +123,9 @@ class Ledger:
         self.income[client] += amount
 
     def forfeit(self, service: str, amount: Micro) -> None:
-        """Let what was committed to a client lapse that does not deliver."""
+        """Free what was committed to a client that does not deliver; it lapses, or is saved, at the round's end."""
         self._uncommit(service, amount)
-        self.accounts[service].lapsed += amount
+        self.accounts[service].free += amount
 
     def _uncommit(self, service: str, amount: Micro) -> None:
         account = self.accounts[service]

@@ -384,8 +384,8 @@ class Market:
         renewed = {it.service for it in made}
         federation.evaluate([name for name in self._names if name in renewed])
         trained = {}
-        for name in (self._names[m] for m in current.active):
-            own = np.array([losses[it.service, it.client] for it in current.served(self._names.index(name))])
+        for m in current.active:
+            name, own = self._names[m], np.array([losses[it.service, it.client] for it in current.served(m)])
             trained[name] = TrainingOutcome(federation.accuracy(name), own, federation.test_accuracy(name))
         current.trained = trained
         self._require_finite(current)
@@ -398,10 +398,16 @@ class Market:
             if state.leave_at(current.services[m].target_accuracy):
                 journal.record(Kind.EXIT, name, amount=state.accuracy)
                 ledger.leave(name)
-                ongoing.leave(m)
+                federation.forget(name)
         if number >= self.rounds or not any(state.stays for state in self.states):
             # whoever is still at work is waited for and paid, though no model follows
             made += yield from ongoing.play(number, self._clock, journal, ledger, None, (), lambda _: ())
+        for m, state in enumerate(self.states):
+            if state.status.gone:  # what comes back of clients that do not deliver is of no use any more
+                ledger.lapse(self._names[m])
+                ledger.leave(self._names[m])
+            elif number >= self.rounds:
+                ledger.lapse(self._names[m])
         current.models = tuple(made)
 
     def _begin_training(

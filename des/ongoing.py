@@ -1,4 +1,4 @@
-"""AtWork that outlasts the period in which it begins: jobs at work, updates that arrive one by one, models of any age.
+"""Work that outlasts the period in which it begins: jobs at work, updates that arrive one by one, models of any age.
 
 Where ``timeline.mode`` is ``"continuous"``, a round is a period of fixed length, at whose start services offer for the
 cores that are free then. Nobody waits for anybody else: an update arrives when it arrives, is paid at that instant, and
@@ -131,7 +131,7 @@ class Ongoing:
             time = agenda[0][0]
             if time > clock.now:
                 yield clock.timeout(time - clock.now)
-            freed, delivered = list[int](), set[int]()
+            freed: list[int] = []
             while agenda and agenda[0][0] == time:
                 _, ends, place = heappop(agenda)
                 work = self._at_work[place]
@@ -140,9 +140,8 @@ class Ongoing:
                     continue
                 self._finish(place, journal, ledger)
                 freed.append(work.job.client)
-                delivered.add(work.m)
-            for m in sorted(delivered.intersection(staying)):
-                made += self._models(m, number, journal, closing=False)
+                if work.m in staying:
+                    made += self._models(work.m, number, journal, closing=False)
             if freed and time != until:
                 begin(freed)
         if until is not None:
@@ -150,6 +149,9 @@ class Ongoing:
                 yield clock.timeout(until - clock.now)
             for m in sorted(staying):
                 made += self._models(m, number, journal, closing=True)
+        for m, arrived in enumerate(self._arrived):
+            if m not in staying:
+                arrived.clear()
         return made
 
     def _finish(self, place: int, journal: Journal, ledger: Ledger) -> None:
@@ -190,11 +192,6 @@ class Ongoing:
             self._working[m],
         )
         arrived.clear()
-
-    def leave(self, m: int) -> None:
-        """Let a service make no more models. Whoever is at work for it is paid all the same."""
-        self._arrived[m].clear()
-        self.federation.forget(self._names[m])
 
     def state(self) -> dict[str, Any]:
         """Return all of this as plain data. The federation keeps the updates themselves."""

@@ -327,8 +327,9 @@ def check_trigger(trigger: type[Trigger], **options: Any) -> None:
         same = due[0] == due[1] == due[2] and wanted[0] == wanted[1] == wanted[2]
         _require(same, "it answers differently when asked again")
         _require(any(due[0]), "no model is ever due")
+        _require(wanted[0][0], "no client is wanted though nobody is at work, so that nobody ever is")
         old, begun, model = (np.arange(3, dtype=np.float32) * by for by in (1, 2, 4))
-        for staleness in (0, 1, 9):
+        for staleness in (*range(12), 99, 1000):
             share = made.share(staleness)
             _require(0 <= share <= 1, f"{share} of an update of staleness {staleness} is not from 0 to 1")
             now = made.brought_up(model, old if staleness == 0 else begun, old, staleness)

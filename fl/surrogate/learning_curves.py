@@ -16,7 +16,7 @@ from fl.arithmetic.draws import draw_key, normals
 from fl.arithmetic.elementary import exp, log, power
 from fl.arrays import AnyArray, FloatArray, IntArray, UInt32Array
 from fl.training.jobs import Asynchronous, Delivery, TrainingJob, TrainingOutcome
-from fl.training.trigger import Trigger, answer
+from fl.training.trigger import Trigger, share_of
 
 REFERENCE = 400.0  # images; sizes count in multiples of it, so that a parameter for sizes does not shift the others
 
@@ -226,7 +226,7 @@ class SurrogateFederation(Asynchronous):
         trained = Trained.on(images)
         counted = 0.0
         for (_, weight, _), it in zip(images, deliveries, strict=True):
-            counted += weight * answer(trigger, "share", it.staleness)
+            counted += weight * share_of(trigger, it.staleness)
         z = self._drawn(model)[service]
         share = counted / trained.weights
         progress.u, progress.accuracy = follow(progress.curve, progress.u, progress.luck, z, trained, sqrt, share)

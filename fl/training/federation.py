@@ -27,7 +27,7 @@ from fl.training.proximal import train_near
 from fl.training.regime import Kernel
 from fl.training.tasks import ClientData, Images, ModelFailed, Task, Trainer, visiting_order
 from fl.training.trainers import Engine
-from fl.training.trigger import Trigger, answer
+from fl.training.trigger import Trigger, model_of
 from flmarket.core.errors import InputError, RunError
 from flmarket.core.plugin_errors import blame, method
 
@@ -124,7 +124,7 @@ class _Kept(NamedTuple):
 
     model: Float32Array  # [P]
     begun: Float32Array  # [P] the global model that it began with
-    weight: float  # as ``TrainingJob.weight``
+    weight: int  # as ``TrainingJob.weight``
     noise: float  # as ``Conduct.noise``
 
 
@@ -266,11 +266,11 @@ class RealFederation(Asynchronous):
             for of, it in zip(kept, taken, strict=True):
                 if not np.isfinite(of.model).all():
                     diverged.add(service)
-                yield answer(trigger, "brought_up", of.model, of.begun, learner.parameters, it.staleness)
+                yield model_of(trigger, of.model, of.begun, learner.parameters, it.staleness)
 
-        updates = Updates(models(), [int(of.weight) for of in kept], learner.parameters, [of.noise for of in kept])
+        updates = Updates(models(), [of.weight for of in kept], learner.parameters, [of.noise for of in kept])
         if not self._renew(service, updates, f"service {service!r}, model {model}", diverged):
-            raise Diverged(service, taken[-1].round, None)
+            raise Diverged(service, max(it.round for it in taken), None)
 
     def evaluate(self, services: Sequence[str]) -> None:
         self._evaluate(self._learners[service] for service in services)
@@ -318,7 +318,7 @@ class RealFederation(Asynchronous):
                 if key.startswith(f"{name}/kept/") and not key.endswith("/of"):
                     round_, client = map(int, key.split("/")[-2:])
                     weight, noise, place = state[f"{key}/of"].tolist()
-                    of = _Kept(np.array(state[key]), begun[f"{name}/begun/{int(place)}"], weight, noise)
+                    of = _Kept(np.array(state[key]), begun[f"{name}/begun/{int(place)}"], int(weight), noise)
                     self._kept[name][round_, client] = of
 
     def close(self) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from fl.arithmetic.elementary import power
 from fl.arrays import Float32Array
+from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import method, plugin_code
 from flmarket.core.plugins import Registry, built_in, subclass_problem
 
@@ -22,7 +23,7 @@ class Gathered(NamedTuple):
     Attributes:
         arrived: how many updates have arrived that are not part of its model yet; at least 1.
         at_work: how many clients are still at work for it.
-        closing: whether the period ends now; otherwise an update has just arrived.
+        closing: whether the period ends now; otherwise an update has just arrived, or been lost.
     """
 
     arrived: int
@@ -73,6 +74,28 @@ def answer(trigger: Trigger, question: str, *given: Any) -> Any:
     """Return what a method of a trigger returns, or raise a RunError that names its file and line if it fails."""
     with plugin_code(f"trigger {method(trigger, question)} failed"):
         return getattr(trigger, question)(*given)
+
+
+def share_of(trigger: Trigger, staleness: int) -> float:
+    """Return how much of an update counts; RunError if that is not from 0 to 1."""
+    share = answer(trigger, "share", staleness)
+    if not (isinstance(share, int | float) and 0 <= share <= 1):
+        raise RunError(f"trigger {method(trigger, 'share')}: must return a number from 0 to 1, not {share!r}")
+    return float(share)
+
+
+def model_of(
+    trigger: Trigger, model: Float32Array, begun: Float32Array, old: Float32Array, staleness: int
+) -> Float32Array:
+    """Return a client's model [P] as the aggregator is to take it; RunError if that is no such model."""
+    share_of(trigger, staleness)
+    brought = np.asarray(answer(trigger, "brought_up", model, begun, old, staleness))
+    fits = brought.shape == old.shape and brought.dtype.kind == "f"
+    if not fits or (np.isfinite(model).all() and not np.isfinite(brought).all()):
+        got = f"{brought.dtype} of shape {brought.shape}" if not fits else "others"
+        what = f"must return finite floats of shape {old.shape}, not {got}"
+        raise RunError(f"trigger {method(trigger, 'brought_up')}: {what}")
+    return brought.astype(np.float32, copy=False)
 
 
 def polynomial(staleness: int, exponent: float) -> float:

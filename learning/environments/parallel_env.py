@@ -259,12 +259,14 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             return infos
         for row in report.services:
             if row.service in report.feedback:
+                told, known = report.feedback[row.service], self._market.ongoing is None
                 infos[row.service] |= {
                     "round": report.round,
                     "accuracy": row.accuracy,
                     "wanted": row.wanted,
-                    "served": row.served,
-                    "spent": row.spent / MICRO,
+                    # of what is still at work, nobody knows what comes of it
+                    "served": row.served if known else int(np.count_nonzero(told.served)),
+                    "spent": row.spent / MICRO if known else float(told.paid.sum()),
                 }
         return infos
 

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 from pydantic import ValidationError
 
+from des.behaviour import Behaviour
 from des.cost import COSTS, LARGEST_COST, LINEAR, amounts_at_ends
-from des.mechanism import MECHANISMS
+from des.mechanism import MECHANISMS, Mechanism
 from des.money import to_micro
 from fl.backends import BACKENDS
 from fl.data.dataset import DatasetInfo
@@ -169,6 +170,11 @@ def _continuous(scenario: Scenario) -> Iterator[Mistake]:
         yield Mistake(("market", "contract_rounds"), "must be 1 where work outlasts rounds (timeline.mode)")
     if market.sequential:
         yield Mistake(("market", "impressions"), 'must be "together" where work outlasts rounds (timeline.mode)')
+    for own in scenario.clients.behaviours():
+        with suppress(InputError):  # a name that is unknown is named elsewhere
+            if own.registry.load(own.name).close is not Behaviour.close:
+                what = f"{own.name!r} learns from rounds that end with their work (timeline.mode); choose another one"
+                yield Mistake((*own.table, own.key), what)
     if scenario.clients.responds:
         yield Mistake(
             ("clients", "response"), "cannot be given where work outlasts rounds (timeline.mode); remove one of them"
@@ -306,9 +312,9 @@ def _not_cleared(scenario: Scenario) -> Iterator[Mistake]:
         if scenario.market.sequential and not kind.by_client:
             what = f"{name!r} clears all clients of a round together"
             yield Mistake(path, f"{what}, not one after another; choose another mechanism, or remove impressions")
-        if scenario.timeline.continuous and not kind.by_client:
-            what = f"{name!r} clears all clients of a round together"
-            yield Mistake(path, f"{what}, and in a continuous market cores come free one by one; choose another one")
+        if scenario.timeline.continuous and (why := _not_continuous(kind)):
+            what = f"{name!r} {why}, and in a continuous market cores come free one by one"
+            yield Mistake(path, f"{what}; choose another mechanism")
         largest = kind.largest
         if largest is not None and services * clients > largest:
             yield Mistake(
@@ -316,6 +322,18 @@ def _not_cleared(scenario: Scenario) -> Iterator[Mistake]:
                 f"{name!r} clears markets of at most {largest:,} pairs of a service and a client; this one has "
                 f"{services} x {clients:,}; choose another mechanism, or fewer of them",
             )
+
+
+def _not_continuous(kind: type[Mechanism]) -> str | None:
+    """Return why a mechanism cannot clear cores as they come free; None if it can."""
+    refused = {
+        "clears all clients of a round together": not kind.by_client,
+        "takes offers in several steps": kind.steps is not Mechanism.steps,
+        "sets prices after delivery": kind.settle is not Mechanism.settle,
+        "learns from rounds that are over": kind.counts_deliveries or kind.close is not Mechanism.close,
+        "keeps budgets itself": kind.keeps_budgets,
+    }
+    return next((why for why, it_does in refused.items() if it_does), None)
 
 
 def _names(

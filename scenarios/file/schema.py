@@ -44,6 +44,7 @@ from scenarios.file.regimes import KEYS, Chosen, choose
 LARGEST_SUM = 1_000_000_000  # of money; keeps a million rounds of micro-units well inside 64 bits
 LARGEST_DEPTH = 32  # of lists and tables within one another
 MOST_SWEPT = 100  # keys of one sweep
+STANDING = ", as cores come free"  # what rounds are cleared by ends in this where work outlasts them
 OWN = "scenario"  # the type of problems whose sentences are made here; pydantic makes the others
 DATASET = DATASETS.kind  # of name that a path may stand for
 
@@ -922,7 +923,7 @@ class Scenario(TomlTable):
 
     def cleared_by(self, rules: Market) -> str:
         """Return what rounds under such rules are cleared by, in words: see ``Market.rule``."""
-        return f"{rules.rule}{', as cores come free' if self.timeline.continuous else ''}"
+        return f"{rules.rule}{STANDING if self.timeline.continuous else ''}"
 
     @property
     def logged(self) -> Mapping[str, bool]:

@@ -11,9 +11,13 @@ from hypothesis import strategies as st
 
 import flmarket
 from des.market import Market
+from fl.training.trigger import TRIGGERS
 from flmarket.analysis.results.replayed import contributions
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.what_if.bounds import run_bounds
 from flmarket.analysis.what_if.explain import Explanation
 from learning.lockstep.market_kinds import LockstepError, curves_of
 from scenarios.build import Shelf, build, market_factory
@@ -21,6 +25,7 @@ from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
+from scenarios.plugin_files import load_plugin
 from scenarios.running.runner import execute
 from support.runs import RESULTS, Row, change, edit, interrupt, planned, played, table
 
@@ -72,9 +77,9 @@ def test_each_core_of_a_client_has_one_job_at_a_time_and_who_delivers_is_paid_th
         {"clients.departure_rate": 0.3, "services.digits.total_budget": 40},
         {"clients.departure_rate": 0.3, "services.*.budget_cap": 90, "services.*.target_accuracy": 0.7},
         {"timeline.deadline": 1.2, "services.strokes.arrival": 3},
-        {"timeline.aggregate": PERIODIC, "clients.behaviour.kind": "adaptive", "services.*.target_accuracy": 0.5},
+        {"timeline.aggregate": PERIODIC, "clients.behaviour.kind": "markup", "services.*.target_accuracy": 0.5},
         {"clients.groups": [{"name": "few", "count": 5, "cores": 1, "services": ["digits"]}]},
-        {"timeline.jitter": 0.8, "timeline.download_seconds": 0.2},
+        {"timeline.jitter": 0.8, "timeline.download_seconds": 0.2, "clients.speed": [0.123456789, 1.0]},
         {"timeline.slot": 0.25, "services.*.policy": "pacing"},
         {"interventions": [{"round": 3, "key": "clients.cores", "value": 1}], "clients.cores": 3},
     ],
@@ -206,6 +211,75 @@ def test_who_needs_rounds_that_end_with_their_work_refuses_by_name(run: RunDirec
         contributions(run.path)
 
 
+def test_who_leaves_in_a_period_takes_no_work_after_its_start(tmp_path: Path) -> None:
+    offers = table(played(going_on(**{"clients.departure_rate": 0.6}), tmp_path).path, "offers")
+    lost = {(row["round"], row["client"]) for row in offers if row["outcome"] == "dropped"}
+    late = {(row["round"], row["client"]) for row in offers if row["start"] and float(row["start"]) % 1}
+    assert lost
+    assert late
+    assert not lost & late
+
+
+TRIGGER = """import flmarket
+
+
+@flmarket.trigger("mine")
+class Mine(flmarket.Trigger):
+    def due(self, gathered):
+        return gathered.arrived >= {least}
+
+    {body}
+"""
+
+
+def test_a_trigger_that_is_another_one_by_now_is_named_and_nothing_is_called_wrong(tmp_path: Path) -> None:
+    """Nor are budgets that follow from its models and deliveries."""
+    path = tmp_path / "mine.py"
+    path.write_text(TRIGGER.format(least=2, body=""))
+    load_plugin(path)
+    changes = {
+        "services.digits.aggregate": {"kind": "mine"}, "clients.departure_rate": 0.5, "services.digits.budget_cap": 90,
+        "services.strokes.total_budget": 60,
+    }  # fmt: skip
+    run = played(going_on(**changes), tmp_path / "runs")
+    assert (verify(run).problems, verify(run).unchecked) == ([], [])
+    TRIGGERS._registered.clear()
+    path.write_text(TRIGGER.format(least=3, body=""))
+    load_plugin(path)
+    verdict = verify(run)
+    assert verdict.problems == []
+    assert any("as a trigger or the mechanism is not here, or is another one" in it for it in verdict.unchecked)
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        ("def share(self, staleness): return 50", r"Mine.share\(\).*must return a number from 0 to 1, not 50"),
+        ("def share(self, staleness): return 1 / 0", r"trigger Mine.share\(\).* failed: ZeroDivisionError"),
+        ("def brought_up(self, model, begun, old, staleness): return old[:3]", r"Mine.brought_up\(\).*finite floats"),
+    ],
+)
+def test_a_trigger_that_answers_what_cannot_be_meant_is_blamed(body: str, problem: str, tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(TRIGGER.format(least=1, body=body))
+    load_plugin(path)
+    changes = {"services.digits.aggregate": {"kind": "mine"}, "training.backend": "real", "rounds": 3}
+    setup = build(going_on(**changes), 0, Shelf(), workers=0)
+    with pytest.raises(flmarket.RunError, match=problem):
+        played_on(setup.market, 3, 4)
+
+
+def test_cores_work_for_the_time_of_their_jobs_and_bounds_are_refused(tmp_path: Path) -> None:
+    run = played(going_on(**{"services.*.target_accuracy": 1.0}), tmp_path)  # so that nobody leaves
+    jobs = [row for row in table(run.path, "offers") if row["core"]]
+    seconds = sum(max(0.0, min(float(row["end"]), 8.0) - float(row["start"])) for row in jobs)
+    report = make_report(read([run.path]))
+    [found] = [row.interval.estimate for row in report.estimates if row.measure.name == "core use"]
+    assert found == pytest.approx(100 * seconds / (8.0 * 16))
+    with pytest.raises(flmarket.InputError, match="bounds are of rounds by themselves, and here work outlasts them"):
+        run_bounds(Logs.read_whole(run))
+
+
 def test_an_environment_plays_it() -> None:
     env = flmarket.parallel_env(going_on(rounds=3))
     env.reset(seed=0)
@@ -219,6 +293,8 @@ def test_an_environment_plays_it() -> None:
         ({"timeline.mode": "steady"}, "timeline.mode.*must be 'slots' or 'continuous'"),
         ({"timeline.slot": None}, "timeline.slot: is missing; a continuous market needs the seconds"),
         ({"market.mechanism": "vcg"}, "'vcg' clears all clients of a round together, and in a continuous market"),
+        ({"market.mechanism": "iterated"}, "'iterated' .* and in a continuous market cores come free one by one"),
+        ({"clients.behaviour.kind": "adaptive"}, "'adaptive' learns from rounds that end with their work"),
         ({"market.contract_rounds": 2}, "contract_rounds.*must be 1 where work outlasts rounds"),
         ({"market.impressions": "sequential"}, 'impressions.*must be "together" where work outlasts rounds'),
         ({"clients.response.kind": "quadratic"}, "clients.response: cannot be given where work outlasts rounds"),
@@ -233,7 +309,7 @@ def test_wrong_values_are_named(changes: dict[str, Any], problem: str) -> None:
         load("quickstart", given)
 
 
-TRIGGERS = [{"kind": "wait-for-all"}, EAGER, BUFFERED, PERIODIC, {"kind": "fedbuff", "options": {"buffer": 1}}]
+RULES = [{"kind": "wait-for-all"}, EAGER, BUFFERED, PERIODIC, {"kind": "fedbuff", "options": {"buffer": 1}}]
 
 
 @pytest.mark.hypothesis
@@ -248,8 +324,8 @@ TRIGGERS = [{"kind": "wait-for-all"}, EAGER, BUFFERED, PERIODIC, {"kind": "fedbu
             "timeline.upload_seconds": st.sampled_from([0.0, 0.5]),
             "timeline.seconds_per_sample": st.sampled_from([0.0, 0.003, 0.05]),
             "market.mechanism": st.sampled_from(["pay-as-offered", "uniform-price"]),
-            "timeline.aggregate": st.sampled_from(TRIGGERS),
-            "services.digits.aggregate": st.sampled_from(TRIGGERS),
+            "timeline.aggregate": st.sampled_from(RULES),
+            "services.digits.aggregate": st.sampled_from(RULES),
             "services.*.target_accuracy": st.sampled_from([0.2, 0.99]),
             "services.digits.budget": st.integers(0, 40),
         }

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from des.money import to_micro
 from fl.arrays import FloatArray
 from fl.data.registry import info
 from fl.training.trainers import parameter_count
@@ -121,7 +122,12 @@ def _communication(run: "RunResult") -> FloatArray:
 
 def _core_use(run: "RunResult") -> float:
     rounds = int((run.to_target.rounds + run.setting.arrivals - 1).max())  # until the last service left
-    return float(100 * run["served"].sum() / run.setting.cores[:rounds].sum())
+    clock, cores = run.setting.scenario.timeline, run.setting.cores[:rounds].sum()
+    if not clock.continuous:
+        return float(100 * run["served"].sum() / cores)
+    slot = to_micro(clock.slot or 0)  # a core works for the time of its jobs, not for rounds
+    times = run.offers.dropna(subset=["core"])[["start", "end"]].clip(upper=rounds * slot)
+    return float(100 * (times["end"] - times["start"]).sum() / (cores * slot))
 
 
 def run_measure(

@@ -43,7 +43,7 @@ def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, int, IntArray]:
     compute = _training(clock.seconds_per_sample, images * turns, logs, jobs["client"])
     if clock.jitter:
         z = normals(draw_key(logs.seed, "jitter"), jobs["round"], jobs["m"], jobs["client"])
-        compute = np.rint(np.minimum(compute * exp(clock.jitter * z), 2.0**60)).astype(np.int64)
+        compute = np.rint(np.minimum(compute.astype(np.float64) * exp(clock.jitter * z), 2.0**60)).astype(np.int64)
     if response.of == "speed":
         compute = -(-compute * MICRO // np.maximum(jobs["done"], 1))
     compute = compute + round(clock.download_seconds * MICRO)

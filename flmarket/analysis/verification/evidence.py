@@ -412,6 +412,8 @@ class Logs:
     @cached_property
     def ongoing(self) -> Followed | None:
         """The work that outlasts rounds, followed again; None where it cannot be, as a rule of it is not here."""
+        if not all(map(self._is_here, self.scenario.triggers())):
+            return None
         try:
             triggers = [it.create() for it in self.scenario.triggers()]
             rules = {number: at(self.scenario, number).market for number in self.numbers}
@@ -458,7 +460,8 @@ class Logs:
             named = " or ".join(f"{it.name!r}" for it in self.scenario.clients.answer())
             yield f"what clients answer to awards, as response {named} is not here, or is another one: load its file"
         if self.scenario.timeline.continuous and self.ongoing is None:
-            yield "which work goes on when, as a trigger or the mechanism is not here: load its file"
+            what = "which work goes on when, and what follows from it (models, accuracies on curves, saved budgets)"
+            yield f"{what}, as a trigger or the mechanism is not here, or is another one: load its file"
         if self.behaviour is None:
             others = self.other_plugins or self.scenario.clients.behaviours()
             named = " or ".join(sorted({f"{it.registry.kind} {it.name!r}" for it in others}))
@@ -466,7 +469,8 @@ class Logs:
         if self.other_fits:
             yield f"DQI and accuracies against the fits of {', '.join(self.other_fits)}, as those here are others"
         exact = self.exact_accuracy.reshape(-1, len(self.places))
-        if names := [name for name, place in self.places.items() if np.isnan(exact[:, place]).any()]:
+        followed = not self.scenario.timeline.continuous or self.ongoing is not None
+        if followed and (names := [name for name, place in self.places.items() if np.isnan(exact[:, place]).any()]):
             yield (
                 f"accuracies and rewards of {', '.join(names)} beyond six decimals, as the data set, or the learning "
                 "curve, of the run is not here"
@@ -560,11 +564,21 @@ class Logs:
                 before = [spent + lost for spent, lost in zip(before, held, strict=True)]
             sofar = dict(zip(names, before, strict=True))
             saved = dict(zip(names, self._saved(number), strict=True))
-            found.append(conditions(self.scenario, number, sofar, contracts, saved, self._intervals))
+            now = conditions(self.scenario, number, sofar, contracts, saved, self._intervals)
+            if self.scenario.timeline.continuous and self.ongoing is None:
+                now = self._with_logged_budgets(now, number)
+            found.append(now)
             if contracts.terms.rounds > 1:
                 self._follow(number, contracts, found[-1].contracts, hired)
         self.after.contracts = contracts.state()
         return found, hired
+
+    def _with_logged_budgets(self, now: RoundConditions, number: int) -> RoundConditions:
+        """Return conditions with the budgets of the logs where these follow from work that cannot be followed."""
+        logged = self.rounds_of(number)["budget"]
+        open_ = {it.name for it in self.scenario.services if not it.budget_cap is it.total_budget is None}
+        budgets = {name: int(logged[name]) if name in open_ else of for name, of in now.budgets.items()}
+        return now._replace(budgets=budgets, free=budgets)
 
     def _saved(self, number: int) -> list[int]:
         """Return what each service had left when the round before another ended, by the logs; 0 once it has left."""
@@ -574,7 +588,7 @@ class Logs:
         last = self.all_rounds.where(slice((number - 2) * count, (number - 1) * count))
         left: IntArray = last["budget"] - last["spent"]
         if self.scenario.timeline.continuous and self.ongoing is not None:
-            left = left - self.ongoing.forfeited[number - self.numbers.start]
+            left = last["budget"] + np.array(self.ongoing.kept[number - self.numbers.start])
         left[np.isin(last["status"], [Status.REACHED, Status.LEFT, Status.WAITING])] = 0
         amounts: list[int] = left.tolist()
         return amounts

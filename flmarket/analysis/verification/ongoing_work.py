@@ -5,7 +5,7 @@ offers of earlier rounds, whose clients are still at work.
 """
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from functools import partial
@@ -82,7 +82,8 @@ class Sofar:
     # what ends when, whether that is the job and not its training, and the order of beginnings
     agenda: list[tuple[int, bool, int, Begun]] = field(default_factory=list)
     begun: int = 0
-    forfeited: list[int] = field(default_factory=list)  # [M] prices of jobs of the last round that will not deliver
+    # [M] the prices of jobs that were lost in the last round, less those of jobs that began in it
+    kept: list[int] = field(default_factory=list)
     federation: SurrogateFederation | None = None  # where the learning curves have come to; None: not known
 
     def working(self) -> list[Begun]:
@@ -102,7 +103,7 @@ class Followed:
     ends: list[int] = field(default_factory=list)  # [rounds] when each ends
     # [rounds][M] the prices of clients at work, as a round begins, that will not deliver
     lost: list[list[int]] = field(default_factory=list)
-    forfeited: list[list[int]] = field(default_factory=list)  # [rounds][M] as in ``Sofar``, before each round
+    kept: list[list[int]] = field(default_factory=list)  # [rounds][M] as in ``Sofar``, before each round
     renewed: list[list[bool]] = field(default_factory=list)  # [rounds][M] whether the service makes a model
     accuracy: list[list[float]] = field(default_factory=list)  # [rounds][M] on the learning curves; NaN: not known
 
@@ -173,8 +174,8 @@ class _Follower:
         for job in working:
             lost[job.m] += 0 if job.delivers else job.price
         self.found.lost.append(lost)
-        self.found.forfeited.append(self.sofar.forfeited or [0] * len(lost))
-        self.sofar.forfeited = [0] * len(lost)
+        self.found.kept.append(self.sofar.kept or [0] * len(lost))
+        self.sofar.kept = [0] * len(lost)
         counts = [sum(job.m == m for job in working) for m in range(len(self._names))]
         waiting = {m for m in active if not answer(self._triggers[m], "recruits", counts[m])}
         for_whom = {(job.m, job.client) for job in working}
@@ -218,7 +219,9 @@ class _Follower:
         free = self._capacity.copy()
         for client, cores in taken.items():
             free[client] -= len(cores)
-        clients = self._standing if freed is None else set(freed)
+        clients: Iterable[int] = self._standing
+        if freed is not None:  # who leaves in a period takes no work after its start
+            clients = [it for it in set(freed) if self.logs.population.departs(self._number, it) is None]
         rows = np.array(sorted(it for c in clients if free[c] > 0 for it in self._standing.get(c, ())), dtype=np.int64)
         if not len(rows):
             return
@@ -246,7 +249,7 @@ class _Follower:
         samples = int(logs.rows["offers"]["data_size"][at])
         job = Begun(m, client, core, self._number, state.models[m], price, samples, delivers)
         state.begun += 1
-        state.forfeited[m] += 0 if delivers else price
+        state.kept[m] -= price
         if compute <= limit:
             heappush(state.agenda, (self._now + compute, False, state.begun, job))
         heappush(state.agenda, (end, True, state.begun, job))
@@ -259,21 +262,22 @@ class _Follower:
         """Follow what ends up to an instant; until nobody is at work if there is none."""
         agenda = self.sofar.agenda
         while agenda and (until is None or agenda[0][0] <= until):
-            self._now, freed, delivered = agenda[0][0], list[int](), set[int]()
+            self._now, freed = agenda[0][0], list[int]()
             while agenda and agenda[0][0] == self._now:
                 _, ends, _, job = heappop(agenda)
                 if not ends:
                     self._event(Kind.TRAIN_END, job.m, job.client, job.core)
                     continue
                 freed.append(job.client)
-                delivered.add(job.m)
                 if job.delivers:
                     self._event(Kind.UPLOAD, job.m, job.client, job.core)
                     self._event(Kind.PAY, job.m, job.client, amount=job.price)
-                    self.sofar.arrived[job.m].append(job)
-            for m in staying:
-                if m in delivered:
-                    self._model(m, closing=False)
+                    if job.m in staying:
+                        self.sofar.arrived[job.m].append(job)
+                else:
+                    self.sofar.kept[job.m] += job.price
+                if job.m in staying:
+                    self._model(job.m, closing=False)
             if self._now != until and staying:
                 self._begin(freed)
 

@@ -77,6 +77,8 @@ def run_bounds(logs: Logs, together: str = "additive") -> RunBounds:
         raise InputError(problem)
     if logs.scenario.market.contract_rounds > 1:
         raise InputError("bounds are of rounds by themselves, and here services hire for several (contract_rounds)")
+    if logs.scenario.timeline.continuous:
+        raise InputError("bounds are of rounds by themselves, and here work outlasts them (timeline.mode)")
     why_not, bounds = _why_not(logs), []
     of = _OfUnions(logs) if together == "union" else _OfSums(logs)
     shape = len(logs.numbers), len(logs.places)

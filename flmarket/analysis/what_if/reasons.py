@@ -7,6 +7,7 @@ from typing import Any
 from des.log_records import Outcome
 from des.mechanism import DEFAULT
 from des.money import MICRO, Micro
+from scenarios.file.schema import STANDING
 
 
 def holders(offers: Iterable[Any]) -> Mapping[int, Sequence[Any]]:
@@ -30,6 +31,8 @@ def not_served(
         return "awarded a core, but it answered that it does nothing; not paid"
     if offer.outcome == Outcome.DROPPED:
         return "awarded a core, but its update did not arrive in time; not paid"
+    if mechanism == DEFAULT + STANDING:
+        return "not served: the client's cores were at work, or went to others"
     if mechanism != DEFAULT:
         return f"refused by the mechanism {mechanism}"
     if not holding:
