@@ -14,7 +14,7 @@ from scenarios.file.toml import value_text
 
 Key = TypeVar("Key", bound=Hashable)
 
-MOST = 3  # values that a name holds; scenarios that differ in more are named by their hashes
+MOST = 3  # values that a name holds
 
 _APART = frozenset({"name", "description", "interventions"})
 _POLICY = frozenset({"policy", "policy_options", "checkpoint"})
@@ -40,12 +40,25 @@ class ScenarioName:
 
     values: Mapping[str, Any]  # the sweep's, and those that distinguish it, by key
     changes: tuple[str, ...]  # the interventions that not all have that are like it in all else, in words
-    alone: bool = True  # whether this tells it from all others of its name; otherwise its hash must
+    others: tuple[str, ...] = ()  # the keys of lists of which it has tables that not all have: ``clients.groups``
+    alone: bool = True  # whether this tells it from all others of its name; otherwise its hash must, beside this
+
+    @property
+    def market(self) -> str:
+        """What its market has that the others' do not have, but for interventions, in words."""
+        values = [values_text(self.values)] if self.values else []
+        return ", ".join([*values, *(f"other {key}" for key in self.others)])
 
     @property
     def text(self) -> str:
         """All this in words; empty for one that has nothing which the others do not have."""
-        return ", ".join([*([values_text(self.values)] if self.values else []), *self.changes])
+        return ", ".join(filter(None, [self.market, *self.changes]))
+
+    @property
+    def rank(self) -> tuple[object, ...]:
+        """What scenarios of one name are sorted by: the values, numbers by their size, and forks behind originals."""
+        values = [(key, *_sorted_as(value)) for key, value in self.values.items()]
+        return self.others, values, len(self.changes), self.changes
 
 
 def names_among(scenarios: Mapping[Key, ScenarioValues]) -> dict[Key, ScenarioName]:
@@ -60,8 +73,8 @@ def names_among(scenarios: Mapping[Key, ScenarioValues]) -> dict[Key, ScenarioNa
             rivals = [twins[key].interventions for key in same]
             for key, changes in zip(same, rivals, strict=True):
                 own = [change for change in changes if not all(change in rival for rival in rivals)]
-                values = {**twins[key].sweep, **distinguishing.get(key, {})}
-                names[key] = ScenarioName(values, tuple(map(_change_text, own)))
+                values, others = distinguishing[key]
+                names[key] = ScenarioName({**twins[key].sweep, **values}, tuple(map(_change_text, own)), others)
     counts = Counter((scenarios[key].name, name.text) for key, name in names.items())
     return {key: replace(name, alone=counts[scenarios[key].name, name.text] == 1) for key, name in names.items()}
 
@@ -100,20 +113,42 @@ def naming_values(values: Mapping[str, Any], policy: str) -> Mapping[str, Any]:
     return values if policy == AS_CONFIGURED else without_policies(values)
 
 
-def _distinguishing(scenarios: Mapping[Key, Mapping[str, Any]]) -> dict[Key, dict[str, Any]]:
-    """Return for each scenario, flattened, the values in which it differs from others; nothing if they are too many.
+def _distinguishing(scenarios: Mapping[Key, Mapping[str, Any]]) -> dict[Key, tuple[dict[str, Any], tuple[str, ...]]]:
+    """Return for each scenario, flattened, the values in which it differs from others, and ``ScenarioName.others``.
 
-    Policies are among them only where nothing else differs: runs are named after theirs.
+    A table that not all have, as a group of clients, is named by the key of its list. Policies are among the values
+    only where nothing else differs: runs are named after theirs.
     """
     keys = dict.fromkeys(key for values in scenarios.values() for key in values)
     differing = [key for key in keys if len({repr(values.get(key)) for values in scenarios.values()}) > 1]
     differing = [key for key in differing if not _is_policy(key)] or differing
-    if len(differing) > MOST:
-        return {}
+    tables = tuple(key.removesuffix("name") for key in differing if key.endswith(".name"))
+    differing = _few(scenarios, [key for key in differing if not key.startswith(tables)])
+    lists = {table: table[:-1].rpartition(".")[0] for table in tables}
     return {
-        place: {key: values[key] for key in differing if values.get(key) is not None}
+        place: (
+            {key: values[key] for key in differing if values.get(key) is not None},
+            tuple(dict.fromkeys(key for table, key in lists.items() if f"{table}name" in values)),
+        )
         for place, values in scenarios.items()
     }
+
+
+def _few(scenarios: Mapping[Key, Mapping[str, Any]], keys: Sequence[str]) -> list[str]:
+    """Return the keys that a name has room for: where they are too many, the largest sets that differ together go.
+
+    So the points of a sweep keep their values beside a scenario that differs from all of them in many keys at once.
+    """
+    together: dict[tuple[int, ...], list[str]] = defaultdict(list)
+    for key in keys:
+        seen: dict[str, int] = {}
+        together[tuple(seen.setdefault(repr(it.get(key)), len(seen)) for it in scenarios.values())].append(key)
+    few = list(keys)
+    while len(few) > MOST:
+        most = max(map(len, together.values()))
+        together = {apart: some for apart, some in together.items() if len(some) < most}
+        few = [key for key in keys if any(key in some for some in together.values())]
+    return few
 
 
 def _alike(scenarios: Mapping[Key, Mapping[str, Any]]) -> Iterator[list[Key]]:
@@ -135,6 +170,11 @@ def _change_text(change: Intervention) -> str:
 
 def _is_policy(key: str) -> bool:
     return key.rpartition(".")[2] in _POLICY or ".policy_options." in key
+
+
+def _sorted_as(value: Any) -> tuple[bool, float, str]:
+    """Return what sorts values of all kinds: numbers by their size, then the rest by its text."""
+    return (False, value, "") if isinstance(value, int | float) else (True, 0, _text(value))
 
 
 def _text(value: Any) -> str:

@@ -115,7 +115,7 @@ def plan(
 
 
 def _with_names(runs: Sequence[Run]) -> list[Run]:
-    """Name runs by what their scenarios differ in, or else by the hash, where these would be called the same."""
+    """Name runs by what their scenarios differ in, and by the hash, too, where these would be called the same."""
     groups: dict[str, dict[str, Run]] = defaultdict(dict)
     for run in runs:
         groups[run.group][run.digest] = run
@@ -128,7 +128,8 @@ def _with_names(runs: Sequence[Run]) -> list[Run]:
 
 
 def _name(run: Run, among: ScenarioName) -> str:
-    return f"{run.scenario.name} {among.text}".rstrip() if among.alone else f"{run.scenario.name}-{run.digest}"
+    name = run.scenario.name if among.alone else f"{run.scenario.name}-{run.digest}"
+    return f"{name} {among.text}".rstrip()
 
 
 def _seeds(seeds: Any) -> list[int]:

@@ -34,18 +34,20 @@ class RunLine:
     standing: RunStanding
     rounds: int | None  # how many it has at most; None where that is not known
     rate: float | None = None  # rounds a second, of a run that is being played; None where that is not known
-    # what distinguishes its scenario from others of its name: ``budget=6``; empty where that is not known
-    market: str = ""
+    # its scenario's name with what distinguishes it from others of that name: ``quickstart (budget=6)``; empty where
+    # that is not known, or there is no other
+    name: str = ""
+    place: int = 0  # of its scenario among those of its name, in the order of their values
 
     @property
     def scenario(self) -> str:
         """The scenario's name, and what distinguishes it from others of that name: a value, or its hash."""
-        return f"{self.standing.scenario} ({self.market})" if self.market else self.standing.folder
+        return self.name or self.standing.folder
 
     @property
     def title(self) -> str:
         """The scenario's name, and what distinguishes it from others of that name, if that is known."""
-        return self.scenario if self.market else self.standing.scenario
+        return self.name or self.standing.scenario
 
     @property
     def accuracy(self) -> float | None:
@@ -87,7 +89,7 @@ class RunsFolder:
         self._before: dict[Path, RunStanding] = {}
         self._first: dict[Path, tuple[float, int]] = {}  # when a run was first seen to play, and its round then
         self._scenarios: dict[Path, ScenarioValues] = {}  # of each scenario's folder
-        self._markets: dict[Path, str] = {}  # of each scenario's folder, what distinguishes it
+        self._names: dict[Path, tuple[int, str]] = {}  # of each scenario's folder, its place and its name
         self._played = float("-inf")  # when a run was last seen to play
         self._usual: float | None = None  # rounds a second of the runs that are complete
 
@@ -124,12 +126,12 @@ class RunsFolder:
 
     def _line(self, run: RunStanding) -> RunLine:
         folder = run.path.parent.parent
-        values, market = self._scenarios.get(folder), self._markets.get(folder, "")
+        values, (place, name) = self._scenarios.get(folder), self._names.get(folder, (0, ""))
         rounds = None if values is None else values.values["rounds"]
         if run.state is not RunState.RUNNING:
             self._first.pop(run.path, None)
-            return RunLine(run, rounds, market=market)
-        return RunLine(run, rounds, self._rate(run), market)
+            return RunLine(run, rounds, name=name, place=place)
+        return RunLine(run, rounds, self._rate(run), name, place)
 
     def _rate(self, run: RunStanding) -> float | None:
         now = self._clock()
@@ -140,7 +142,7 @@ class RunsFolder:
         return run.round / passed if run.round and passed > 0 else self._usual
 
     def _read_scenarios(self, runs: Iterable[Path]) -> None:
-        """Read the scenarios that are not known yet, and work out what distinguishes those of one name.
+        """Read the scenarios that are not known yet, and work out what those of one name are called.
 
         All runs below one scenario's folder have the same, but for policies.
         """
@@ -149,19 +151,22 @@ class RunsFolder:
             if path.parents[1] not in self._scenarios and (values := read_values(path)) is not None:
                 self._scenarios[path.parents[1]] = values
         if len(self._scenarios) > known:
-            self._markets = market_names(self._scenarios)
+            named = scenario_names(self._scenarios)
+            self._names = {folder: (place, name) for place, (folder, name) in enumerate(named.items())}
 
 
-def market_names(scenarios: Mapping[Path, ScenarioValues]) -> dict[Path, str]:
-    """Return what tells scenarios of one name apart, for each folder where values or interventions do."""
+def scenario_names(scenarios: Mapping[Path, ScenarioValues]) -> dict[Path, str]:
+    """Return what scenarios are called, by folder, in the order of their values; empty for the only one of its name."""
     names = names_among(scenarios)
     forked = {scenarios[folder].name for folder, name in names.items() if name.changes}
-    words = {
-        folder: name.text or ("original" if scenarios[folder].name in forked else "")
-        for folder, name in names.items()
-        if name.alone
-    }
-    return {folder: text for folder, text in words.items() if text}
+    counts = Counter(scenario.name for scenario in scenarios.values())
+    called: dict[Path, str] = {}
+    for folder in sorted(names, key=lambda folder: (names[folder].rank, folder.name)):
+        name = scenarios[folder].name
+        words = names[folder].text or ("original" if name in forked and names[folder].alone else "")
+        title = name if names[folder].alone else folder.name
+        called[folder] = f"{title} ({words})" if words else title if counts[name] > 1 else ""
+    return called
 
 
 def run_directories(folder: Path) -> list[Path]:
@@ -216,7 +221,8 @@ def time_left(runs: Iterable[RunLine]) -> float | None:
 
 def _by_name(run: RunLine) -> tuple[Any, ...]:
     seed = run.standing.seed
-    return run.standing.folder, run.standing.policy, int(seed) if seed.isdigit() else 0, run.standing.path
+    scenario = run.standing.scenario, run.place, run.standing.folder
+    return *scenario, run.standing.policy, int(seed) if seed.isdigit() else 0, run.standing.path
 
 
 ORDERS: Mapping[str, Callable[[Any], Any]] = {

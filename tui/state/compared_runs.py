@@ -19,7 +19,7 @@ from flmarket.analysis.results.run_results import HELD, RunResult
 from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.text import counted
 from learning.statistics.intervals import FEWEST, mean_band
-from scenarios.file.differences import names_among, values_text
+from scenarios.file.differences import names_among
 from scenarios.file.interventions import service_of
 from scenarios.file.schema import Intervention
 from scenarios.file.toml import value_text
@@ -304,18 +304,17 @@ def original(sessions: Sequence[Session]) -> int:
 
 
 def _market_words(session: Session, sessions: Sequence[Session]) -> list[str]:
-    """Return what tells a run's market from those of the others: values, interventions, or its hash."""
+    """Return what tells a run's market from those of the others: values, interventions, and its hash if need be."""
     markets = {other.hash8: other.values for other in sessions if other.values is not None}
     if session.values is None or len(markets) == 1:
         return []
     name, among = session.values.name, names_among(markets)[session.hash8]
-    if not among.alone:
-        return [f"{name}-{session.hash8}"]
     several = len({market.name for market in markets.values()}) > 1
+    called = [f"{name}-{session.hash8}"] if not among.alone else [name] if several else []
     changes = [
         change.removeprefix("services.") for change in among.changes
     ]  # where there is little room, the value is to be seen
-    return [*([name] if several else []), *([values_text(among.values)] if among.values else []), *changes]
+    return [*called, *([among.market] if among.market else []), *changes]
 
 
 def _interventions(session: Session) -> tuple[Intervention, ...]:

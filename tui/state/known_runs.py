@@ -11,7 +11,7 @@ from scenarios.file.schema import Scenario
 from scenarios.loader import dumps, load
 from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.running.steering import Start
-from tui.state.batch_folder import market_names, read_values
+from tui.state.batch_folder import read_values, scenario_names
 from tui.state.catalogue import MOST_RUNS, SEEDS, Entry, age, entries_with, own_files
 from tui.state.pace import to_watch
 from tui.state.run_standing import run_label, scenario_name, standing
@@ -78,10 +78,10 @@ def _scenario_names(files: Iterable[Path]) -> dict[Path, str]:
     plain = {folder: scenario_name(folder.name) for folder in one}
     names = Counter(plain.values())
     twins = {folder: path for folder, path in one.items() if names[plain[folder]] > 1}
-    markets = market_names(
+    called = scenario_names(
         {folder: read for folder, path in twins.items() if (read := read_values(path.parent)) is not None}
     )
-    return {folder: f"{plain[folder]} ({markets[folder]})" if folder in markets else folder.name for folder in twins}
+    return {folder: called.get(folder) or folder.name for folder in twins}
 
 
 def _mtime(path: Path) -> float:

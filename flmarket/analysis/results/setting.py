@@ -1,7 +1,7 @@
 """The setting that all runs of one scenario share, read from scenario.toml, and its name in tables."""
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 from fl.arrays import FloatArray, IntArray
 from fl.backends import BACKENDS, Backend
 from flmarket.core.text import printable
-from scenarios.file.differences import ScenarioValues, covers, names_among, values_text, without_policies
+from scenarios.file.differences import ScenarioName, ScenarioValues, covers, names_among, without_policies
 from scenarios.file.interventions import CORES, in_order
 from scenarios.file.overrides import COUNT
 from scenarios.file.schema import Scenario
@@ -120,21 +120,23 @@ def _of_families(settings: Mapping[Path, RunSetting], values: Mapping[Path, Scen
 
 
 def with_labels(settings: Mapping[Path, RunSetting], values: Mapping[Path, ScenarioValues]) -> dict[Path, RunSetting]:
-    """Return settings with labels that tell those of one name apart: by hash or path where nothing else does."""
-    labelled: dict[Path, RunSetting] = {}
+    """Return settings with labels that tell those of one name apart: with a hash or path where nothing else does."""
     names = names_among(values)
-    for folder, setting in settings.items():
-        among = names[folder]
-        name, shown = (setting.name, among.values) if among.alone else (folder.name, setting.sweep)
-        labelled[folder] = replace(setting, differing=among.values, label=_label(name, shown, among.changes))
+    labelled = {
+        folder: replace(
+            setting,
+            differing=names[folder].values,
+            label=_label(setting.name if names[folder].alone else folder.name, names[folder]),
+        )
+        for folder, setting in settings.items()
+    }
     counts = Counter(setting.label for setting in labelled.values())
-    for folder, setting in labelled.items():
-        if counts[setting.label] > 1:
-            label = _label(str(folder), setting.sweep, names[folder].changes)
-            labelled[folder] = replace(setting, label=label)
-    return labelled
+    return {
+        folder: replace(it, label=_label(str(folder), names[folder])) if counts[it.label] > 1 else it
+        for folder, it in labelled.items()
+    }
 
 
-def _label(name: str, values: Mapping[str, Any], changes: Sequence[str]) -> str:
-    label = f"{name} ({values_text(values)})" if values else name
-    return printable(": ".join([label, ", ".join(changes)] if changes else [label]))
+def _label(name: str, among: ScenarioName) -> str:
+    label = f"{name} ({among.market})" if among.market else name
+    return printable(": ".join([label, ", ".join(among.changes)] if among.changes else [label]))

@@ -55,3 +55,53 @@ def test_scenarios_of_other_names_change_nothing_and_a_point_of_a_sweep_is_named
         "other": ScenarioValues("other", market(7)),
     })  # fmt: skip
     assert [(name.text, name.alone) for name in among.values()] == [("services.a.budget=6", True), ("", True)]
+
+
+def group(name: str, **values: object) -> dict[str, object]:
+    return {"cores": 1, "groups": [{"name": name, "count": 8, "data_size": [40, 80], **values}]}
+
+
+@pytest.mark.parametrize("more", [{}, {"departure_rate": 0.1, "emd": [1.0]}])
+def test_points_keep_their_values_beside_a_scenario_with_other_groups_which_is_named_by_their_key(
+    more: dict[str, object],
+) -> None:
+    points = [market(clients={**group("phones", **more), "cores": cores}) for cores in (3, 1, 2)]
+    among = names_among({place: ScenarioValues("m", values) for place, values in enumerate([*points, market()])})
+    assert [name.text for name in among.values() if name.alone] == [
+        *(f"clients.cores={cores}, other clients.groups" for cores in (3, 1, 2)),
+        "clients.cores=1",
+    ]
+
+
+def test_a_group_alone_leaves_the_scenario_without_it_its_plain_name() -> None:
+    among = names_among({0: ScenarioValues("m", market()), 1: ScenarioValues("m", market(clients=group("phones")))})
+    assert [(name.text, name.alone) for name in among.values()] == [("", True), ("other clients.groups", True)]
+
+
+def test_what_keys_alone_do_not_tell_apart_needs_its_hash_beside_its_values() -> None:
+    markets = [market(clients={**group(name), "cores": cores}) for name in ("phones", "laptops") for cores in (1, 2)]
+    among = names_among({place: ScenarioValues("m", values) for place, values in enumerate(markets)})
+    assert [(name.text, name.alone) for name in among.values()] == [
+        (f"clients.cores={cores}, other clients.groups", False) for cores in (1, 2, 1, 2)
+    ]
+
+
+def test_points_keep_their_values_beside_a_scenario_that_differs_in_many_keys_at_once() -> None:
+    """Only the point that shares its value with that scenario needs the hash."""
+    points = [market(cores=cores, u=1, v=1, w=1, x=1) for cores in (1, 2, 3)]
+    among = names_among({
+        place: ScenarioValues("m", values) for place, values in enumerate([*points, market(u=2, v=2, w=2, x=2)])
+    })  # fmt: skip
+    assert [(name.text, name.alone) for name in among.values()] == [
+        ("clients.cores=1", False),
+        ("clients.cores=2", True),
+        ("clients.cores=3", True),
+        ("clients.cores=1", False),
+    ]
+
+
+def test_scenarios_of_one_name_are_sorted_by_their_values_and_forks_come_behind() -> None:
+    fork = (Intervention(round=3, key="clients.cores", value=4),)
+    markets = [(10, ()), (2, fork), (2.5, ()), (2, ())]
+    among = names_among({place: ScenarioValues("m", market(n), own) for place, (n, own) in enumerate(markets)})
+    assert sorted(among, key=lambda place: among[place].rank) == [3, 1, 2, 0]

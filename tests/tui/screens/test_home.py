@@ -232,7 +232,7 @@ async def test_recent_runs_show_their_state_and_are_found_by_it(app: MarketApp, 
 
 
 def test_runs_of_different_markets_of_one_name_are_told_apart(small: Path, play_small: Play) -> None:
-    """The points of a sweep by their values, and what none tells apart, such as a fork, by its hash."""
+    """The points of a sweep by their values, and what none tells apart by its hash, too."""
     runs = small / "runs"
     for folder, budget in (("small-00000001", "6"), ("small-00000002", "7")):
         scenario = write_run(play_small(), runs / folder / "hqfa" / "seed-0001") / "scenario.toml"
@@ -244,7 +244,7 @@ def test_runs_of_different_markets_of_one_name_are_told_apart(small: Path, play_
     copytree(runs / "small-00000002" / "hqfa", runs / "small-00000003" / "hqfa")
     assert {entry.name for entry in recent_runs(runs)} == {
         "small (services.alpha.budget=6) · hqfa · seed 1",
-        *(f"small-0000000{place} · hqfa · seed 1" for place in (2, 3)),
+        *(f"small-0000000{place} (services.alpha.budget=7) · hqfa · seed 1" for place in (2, 3)),
     }
 
 

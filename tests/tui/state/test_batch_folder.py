@@ -12,6 +12,7 @@ from rich.style import Style
 
 import tui.state.run_standing
 from des.log_records import ServiceReport
+from flmarket.analysis.results.setting import settings_of
 from learning.statistics.intervals import mean_interval
 from scenarios.build import Shelf
 from scenarios.file.schema import Intervention
@@ -28,6 +29,7 @@ from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.state.batch_folder import ORDERS, Place, RunLine, RunsFolder, grouped, leagues, ordered, run_directories
 from tui.state.compared_runs import market_name, name_of
+from tui.state.known_runs import recent_runs
 from tui.state.run_standing import RunStanding, standing
 from tui.widgets.batch_tables import LeagueChart
 from tui.widgets.comparison import CompareTable
@@ -285,6 +287,36 @@ def test_a_folder_of_a_sweep_shows_its_values(tmp_path: Path) -> None:
     ]
     one = RunsFolder(found[0].standing.path.parent.parent).look().runs[0]
     assert one.scenario == found[0].standing.folder
+
+
+def test_points_are_told_apart_and_in_order_beside_a_scenario_without_their_group(tmp_path: Path) -> None:
+    plain = ["training.backend=surrogate", "rounds=2"]
+    group = 'clients.groups=[{name="phones", count=8, cores=1, data_size=[40, 80]}]'
+    points = load("quickstart", [*plain, group, "sweep.clients.cores=[10, 1, 9, 2]"])
+    for run in plan([points, load("quickstart", plain)], ["lcfa"], [0], tmp_path, Shelf()):
+        execute(run, Shelf())
+    names = [
+        "quickstart (clients.cores=1)",
+        *(f"quickstart (clients.cores={cores}, other clients.groups)" for cores in (1, 2, 9, 10)),
+    ]
+    runs = RunsFolder(tmp_path).look().runs
+    assert [run.scenario for run in ordered(runs, "scenario and policy")] == names
+    assert [place.group.runs[0].title for [place] in leagues(runs).values()] == names
+    assert sorted(entry.name for entry in recent_runs(tmp_path)) == sorted(f"{name} · lcfa · seed 0" for name in names)
+    settings = settings_of(map(RunDirectory, run_directories(tmp_path)))
+    assert len({setting.label for setting in settings.values()}) == 5
+
+
+def test_scenarios_that_only_hashes_tell_apart_have_them_beside_their_values_in_the_league_too(tmp_path: Path) -> None:
+    plain = ["training.backend=surrogate", "rounds=2"]
+    for group in ("phones", "laptops"):
+        other = f'clients.groups=[{{name="{group}", count=8, data_size=[40, 80]}}]'
+        for run in plan([load("quickstart", [*plain, other])], ["lcfa"], [0], tmp_path, Shelf()):
+            execute(run, Shelf())
+    runs = RunsFolder(tmp_path).look().runs
+    folders = [run.standing.folder for run in runs]
+    assert len(set(folders)) == 2
+    assert [run.title for run in runs] == [f"{folder} (other clients.groups)" for folder in folders]
 
 
 def test_a_folder_with_forks_shows_what_they_change(tmp_path: Path) -> None:

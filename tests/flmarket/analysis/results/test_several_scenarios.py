@@ -103,7 +103,11 @@ def test_the_same_scenario_in_two_places_is_told_apart_by_its_path(out: Path, tm
     play(tmp_path, "greedy", **{"clients.cores": 2})
     [copy] = tmp_path.iterdir()
     labels = {run.setting.label for run in read([out, tmp_path])}
-    assert labels == {str(copy), str(out / copy.name), "quickstart (clients.cores=1)"}
+    assert labels == {
+        f"{copy} (clients.cores=2)",
+        f"{out / copy.name} (clients.cores=2)",
+        "quickstart (clients.cores=1)",
+    }
 
 
 def test_a_policy_has_one_colour_in_all_panels_and_one_line_in_the_legend(results: flmarket.Results) -> None:
