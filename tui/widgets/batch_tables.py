@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
 from pathlib import Path
 
 from rich.cells import cell_len
@@ -165,7 +166,10 @@ WIDE = 84  # cells from which on the interval stands in numbers, too
 
 
 class LeagueChart(Widget):
-    """A line for each policy below its scenario's; where there is no room for all, the chosen scenario comes first."""
+    """A line for each policy below its scenario's.
+
+    Where there is no room for all, the chosen scenario comes first, and the last line says how much more there is.
+    """
 
     DEFAULT_CSS = """
     LeagueChart { border: round $panel-lighten-2; border-title-color: $text-muted; padding: 0 1; }
@@ -198,6 +202,12 @@ class LeagueChart(Widget):
         names += map(_scenario, self._leagues.values())
         width = max(8, min(max(map(cell_len, names), default=0), self.size.width - LEAST - NUMBERS))
         lines = [line for folder in folders for line in self._lines(self._leagues[folder], width)]
+        if len(lines) > self.size.height:
+            room = max(0, self.size.height - 1)
+            starts = accumulate((1 + len(self._leagues[folder]) for folder in folders), initial=0)
+            hidden = sum(room <= start < len(lines) for start in starts)
+            more = counted(hidden, "more scenario") if hidden else f"{len(lines) - room} more policies"
+            lines[room:] = [plain(f"… {more}", tint(self.app, "foreground", dim=True))]
         return Text("\n").join(lines[: self.size.height])
 
     def _lines(self, places: Sequence[Place], width: int) -> Iterator[Text]:

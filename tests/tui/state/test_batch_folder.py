@@ -252,6 +252,28 @@ async def test_it_is_drawn_on_one_axis(places: list[Place]) -> None:
         assert "interval" not in head  # one seed has none
 
 
+async def test_a_league_without_room_for_all_says_how_much_more_there_is(places: list[Place]) -> None:
+    app = MarketApp()
+    folders = [FOLDER.with_name(f"small-{place:08d}") for place in range(5)]
+    async with app.run_test(size=(120, 24)) as pilot:
+        chart = LeagueChart()
+        await app.screen.mount(chart, before=0)
+        for height, last in ((5, "… 4 more scenarios"), (12, "… 2 more scenarios"), (17, "… 1 more scenario")):
+            chart.styles.height = height + 2  # with its border
+            chart.show(dict.fromkeys(folders, places), folders[0])
+            await pilot.pause()
+            lines = chart.render().plain.splitlines()
+            assert len(lines) == height
+            assert lines[-1] == last
+        chart.styles.height = 5
+        chart.show({FOLDER: places}, FOLDER)
+        await pilot.pause()
+        assert chart.render().plain.splitlines()[-1] == "… 2 more policies"
+        chart.styles.height = 6
+        await pilot.pause()
+        assert "more" not in chart.render().plain
+
+
 async def test_a_policy_has_one_colour_in_the_league_and_in_compare(
     app: MarketApp, play_small: Play, places: list[Place]
 ) -> None:
