@@ -50,7 +50,7 @@ tui: $(VENV)/installed  ## Set up and start the terminal user interface
 screenshots: $(VENV)/installed  ## Make the pictures in docs/screenshots from real runs
 	$(BIN)/python docs/screenshots/make.py
 
-gallery: $(VENV)/installed-dev  ## Make docs/screens.md: pictures of all screens at three sizes, dark and light
+gallery: $(VENV)/installed-dev  ## Make docs/screens.md: pictures of all screens at four sizes, dark and light
 	$(BIN)/python docs/screenshots/gallery.py
 
 docs: $(VENV)/installed-docs  ## Build the documentation site into site/, strictly: every link leads somewhere

@@ -1,7 +1,6 @@
-"""Takes pictures of all screens at three sizes, dark and light, and writes docs/screens.md. `make gallery`.
+"""Takes pictures of all screens at four sizes, dark and light, and writes docs/screens.md. `make gallery`.
 
-The runs are those of the quickstart scenario. Beside the pictures in gallery/after/ stand those in gallery/before/,
-which were taken once, from revision 354198b.
+The runs are those of the quickstart scenario.
 """
 
 import asyncio
@@ -27,7 +26,7 @@ from tui.app import MarketApp
 from tui.panels.answers import BestLines
 from tui.screens.export_dialog import write_picture
 
-SIZES = ((80, 24), (120, 40), (200, 60))
+SIZES = ((80, 24), (120, 40), (160, 48), (200, 60))
 THEMES = {"dark": "textual-dark", "light": "textual-light"}
 POLICIES = ("as-configured", "hqfa", "random")
 CELL = 8
@@ -181,20 +180,15 @@ def page() -> str:
     """Return the page that shows all pictures."""
     parts = [
         "# All screens",
-        "After this page you know how [the screens](tui.md) look at 80x24, 120x40 and 200x60, dark and light.\n"
-        "On the left are those of revision 354198b, before they were designed anew; `make gallery` takes those on the\n"
-        "right, and writes this page.",
+        "After this page you know how [the screens](tui.md) look at 80x24, 120x40, 160x48 and 200x60, dark and light.\n"
+        "`make gallery` takes the pictures, of runs of `quickstart`, and writes this page.",
     ]
     for show in SCREENS:
         parts.append(f"## {(show.__doc__ or '').rstrip('.')}")
-        rows = ["| | before | now |", "|---|---|---|"]
-        for size, word in product(SIZES, THEMES):
-            name = picture(show, size, word)
-            cells = [
-                f"![{when}](screenshots/gallery/{when}/{name})" if (HERE / "gallery" / when / name).exists() else "-"
-                for when in ("before", "after")
-            ]
-            rows.append(f"| {size[0]}x{size[1]} {word} | {' | '.join(cells)} |")
+        rows = [f"| | {' | '.join(THEMES)} |", f"|{'---|' * (1 + len(THEMES))}"]
+        for size in SIZES:
+            cells = [f"![{word}](screenshots/gallery/{picture(show, size, word)})" for word in THEMES]
+            rows.append(f"| {size[0]}x{size[1]} | {' | '.join(cells)} |")
         parts.append("\n".join(rows))
     parts.append("Next: [why the screens are as they are](decisions/screens.md).")
     return "\n\n".join(parts) + "\n"
@@ -204,5 +198,5 @@ if __name__ == "__main__":
     os.environ["NO_MOTION"] = "1"  # pictures are of whole rounds
     with tempfile.TemporaryDirectory() as folder, chdir(folder):  # paths are shown
         flmarket("train", "paper", *TRAINING)
-        asyncio.run(pictures(HERE / "gallery/after", played()))
+        asyncio.run(pictures(HERE / "gallery", played()))
     (HERE.parent / "screens.md").write_text(page(), encoding="utf-8")
