@@ -6,7 +6,7 @@ from functools import cache
 from typing import Any
 
 from flmarket.core.files import BYTE_ORDER_MARK, laid_out_as
-from scenarios.file.keys import keys
+from scenarios.file.keys import keys, schema_at
 from scenarios.file.problems import BARE_KEY, Path
 from scenarios.file.schema import Scenario
 from scenarios.file.toml import Positions, comments, value_text
@@ -252,9 +252,11 @@ def _rank(key: str | int) -> int:
 
 
 def _section(path: Path, value: Any) -> Iterator[str]:
-    """Yield tables as text, each with its header: one, or those of a list."""
+    """Yield tables as text, each with its header, and its keys in the schema's order: one, or those of a list."""
     header = ".".join(_key(part) for part in path if isinstance(part, str))
-    for table in value if isinstance(value, list) else [value]:
+    order = list((schema_at((*path, 0) if isinstance(value, list) else path) or {}).get("properties", ()))
+    for unordered in value if isinstance(value, list) else [value]:
+        table = {key: unordered[key] for key in [*filter(unordered.__contains__, order), *unordered]}
         lines = {key: below for key, below in table.items() if not _is_section((*path, key), below)}
         yield (f"[[{header}]]\n" if isinstance(value, list) else f"[{header}]\n") + _lines(lines)
         for key, below in table.items():

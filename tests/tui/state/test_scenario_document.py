@@ -133,7 +133,7 @@ def test_groups_sweeps_and_interventions_are_written_as_people_write_them() -> N
         '"clients.cores" = [1, 2]\n"services.one.budget" = [10, 20]\n'
         '\n[[interventions]]\nround = 3\nkey = "clients.cores"\nvalue = 2\n\n[[interventions]]\nround = 5\n'
     )
-    group = '[[clients.groups]]\nname = "group-1"\ncount = 2\nspeed = [8]\ncost = { per_sample = 0.04 }\n'
+    group = '[[clients.groups]]\nname = "group-1"\ncount = 2\ncost = { per_sample = 0.04 }\nspeed = [8]\n'
     assert f"# speed = [1, 2]\n\n{group}\n# The first." in text
     document.saved()
     added(document, GROUPS, count="1")
@@ -228,3 +228,20 @@ def anchored(text: str) -> Iterator[tuple[str, str]]:
             comment = re.search(r'#[^"]*$', line)
             yield from ((found, anchor) for found in [*above, *([comment[0]] if comment else [])])
         above = []
+
+
+def test_a_new_table_has_its_keys_in_the_order_of_the_schema_whatever_was_typed_first() -> None:
+    document = ScenarioDocument(MARKET)
+    place = document.add_entry(INTERVENTIONS, None)
+    for key, text in (("value", "4"), ("key", "services.beta.budget"), ("round", "3")):
+        document.put((*INTERVENTIONS, place, key), text, is_text=key == "key")
+    document.put(("training", "backend"), "surrogate", is_text=True)
+    document.put(("training", "local_epochs"), "2")
+    copied = document.add_entry(INTERVENTIONS, place)
+    document.put((*INTERVENTIONS, copied, "round"), "")
+    document.put((*INTERVENTIONS, copied, "round"), "5")
+    text = document.text
+    assert text.count('key = "services.beta.budget"\nvalue = 4\n') == 2
+    assert "[[interventions]]\nround = 3\nkey = " in text
+    assert "[[interventions]]\nround = 5\nkey = " in text
+    assert '[training]\nlocal_epochs = 2\nbackend = "surrogate"\n' in text
