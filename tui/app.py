@@ -33,7 +33,7 @@ from tui.screens.home import HomeScreen
 from tui.settings import KeptSettings, SettingsError, own_themes
 from tui.state.catalogue import read_scenario
 from tui.style.colors import with_legible_text
-from tui.style.key_names import HELP, SEARCH, stands_for
+from tui.style.key_names import HELP, SEARCH, SearchedByTyping, stands_for
 from tui.terminal import Printable, TerminalDriver, edit
 from tui.textual_internals import SteadyApp, is_going
 
@@ -344,9 +344,9 @@ class MarketApp(SteadyApp):
     def _searches(self, key: Key) -> bool:
         """Whether a key is a letter that begins a search: in a list of choices, where it has no other meaning."""
         listed = self.focused if isinstance(self.focused, OptionList) else None
-        if listed is None or not (key.character or "").isalpha():
+        if listed is None or not (key.character or "").isalpha() or key.key in self.screen.active_bindings:
             return False
-        return key.key not in self.screen.active_bindings and not listed.check_consume_key(key.key, key.character)
+        return isinstance(listed, SearchedByTyping) or not listed.check_consume_key(key.key, key.character)
 
     def action_search(self, begun: str = "") -> None:
         """Search the list that has the focus, for what was typed in it if anything was."""

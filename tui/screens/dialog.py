@@ -20,7 +20,7 @@ from textual.widgets import Button, Checkbox, Static
 from textual.widgets.button import ButtonVariant
 
 from tui.style.colors import BAR, barred
-from tui.style.key_names import HELP, SEARCH
+from tui.style.key_names import HELP, SEARCH, SearchedByTyping
 from tui.textual_internals import Value, WideGutterList
 from tui.widgets.key_bar import KeyBar
 
@@ -153,7 +153,7 @@ class Jump(Closing[Widget | int]):
             self.dismiss(self._places[event.character][0])
 
 
-class MarkList(WideGutterList[Value]):
+class MarkList(SearchedByTyping, WideGutterList[Value]):
     """A list in which several entries can be marked: ``[x]`` or ``[ ]``. Enter presses the dialog's primary button."""
 
     BINDINGS = [Binding("enter", "go", "Go", key_display="enter", tooltip="Continue with what is marked")]

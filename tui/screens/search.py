@@ -15,7 +15,7 @@ from textual.containers import Horizontal
 from textual.screen import ModalScreen, Screen
 from textual.system_commands import SystemCommandsProvider
 from textual.widget import Widget
-from textual.widgets import Input, OptionList, Static
+from textual.widgets import Input, OptionList, SelectionList, Static
 
 from tui.screens.dialog import Closing
 from tui.screens.home import HomeScreen
@@ -30,10 +30,20 @@ Listing = LineView | OptionList
 HINT, NO_HIT = "enter stays there, esc goes back", "no line has these words"
 
 
+class _Field(Input):
+    """The words that are searched for."""
+
+    BINDINGS = [Binding("space", "screen.mark", priority=True)]
+
+
 class SearchLine(Closing[Sequence[str]]):
     """Asks for words; the result is the words, or None to forget them."""
 
-    BINDINGS = [Binding("escape", "cancel", "Cancel")]
+    BINDINGS = [
+        Binding("escape", "cancel", "Cancel"),
+        Binding("tab", "leave('tab')", show=False),
+        Binding("shift+tab", "leave('shift+tab')", show=False),
+    ]
     DEFAULT_CSS = """
     SearchLine { background: transparent; }
     SearchLine Horizontal { dock: bottom; height: 1; background: $panel; }
@@ -44,29 +54,54 @@ class SearchLine(Closing[Sequence[str]]):
     def __init__(self, listing: Listing, sought: Sequence[str], begun: str = "") -> None:
         """Search a list, for what is typed or has begun to be; enter alone searches for ``sought``, the last words."""
         super().__init__()
-        self._begun = begun
+        self._begun, self._hits = begun, True
         self._listing, self._sought, self._began = listing, sought, place(listing)
 
     def compose(self) -> ComposeResult:
         with Horizontal():
             yield Static("/")
-            yield Input(self._begun, placeholder=" ".join(self._sought), compact=True, select_on_focus=False)
-            yield Static(HINT, id="hint")
+            yield _Field(self._begun, placeholder=" ".join(self._sought), compact=True, select_on_focus=False)
+            yield Static(self._hint, id="hint")
+
+    @property
+    def _hint(self) -> str:
+        return f"space marks it, {HINT}" if isinstance(self._listing, SelectionList) else HINT
+
+    @property
+    def _words(self) -> Sequence[str]:
+        return self.query_one(Input).value.lower().split()
 
     @on(Input.Changed)
-    def _look(self, event: Input.Changed) -> None:
-        words = event.value.lower().split()
-        hit = bool(words) and seek(self._listing, words, self._began)
-        if not hit:
+    def _look(self) -> None:
+        words = self._words
+        self._hits = not words or seek(self._listing, words, self._began)
+        if not words or not self._hits:
             go_to(self._listing, self._began)
-        self.query_one("#hint", Static).update(HINT if hit or not words else NO_HIT)
+        self.query_one("#hint", Static).update(self._hint if self._hits else NO_HIT)
 
     @on(Input.Submitted)
-    def _keep(self, event: Input.Submitted) -> None:
-        words = event.value.lower().split()
+    def _keep(self) -> None:
+        words = self._words
         if not words and self._sought:
             seek(self._listing, self._sought, self._began + 1)
         self.dismiss(words or self._sought)
+
+    def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
+        """Return whether a key is of use: a line is marked in a list for it, if it is one that has the words."""
+        marks = isinstance(self._listing, SelectionList) and self._hits
+        return marks if action == "mark" else True
+
+    def action_mark(self) -> None:
+        """Mark the line, or unmark it, and leave the search, so that the next letter begins another."""
+        assert isinstance(self._listing, SelectionList)  # noqa: S101 - see check_action
+        self._listing.action_select()
+        self.dismiss(self._words or self._sought)
+
+    async def action_leave(self, key: str) -> None:
+        """Leave the search where it is, and do what the key does below it."""
+        below = self._listing.screen.active_bindings[key]
+        self.dismiss(self._words or self._sought)
+        await self.app.run_action(below.binding.action, below.node)
 
     def action_cancel(self) -> None:
         go_to(self._listing, self._began)

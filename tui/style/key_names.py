@@ -64,6 +64,13 @@ def stands_for(screen: Screen[Any], key: str) -> str:
     return "" if any(each in bound for each in pair) else next((other for other in pair[key] if other in bound), "")
 
 
+class SearchedByTyping:
+    """A list in which every letter begins a search, so that none is a key there, of vim or of a screen."""
+
+    def check_consume_key(self, key: str, character: str | None) -> bool:
+        return (character or "").isalpha()
+
+
 HELP: list[Binding] = [
     Binding("question_mark", "app.help", "Help", key_display="?", tooltip="Help for what has the focus"),
     Binding("f1", "app.help", "Help", key_display="F1", tooltip="Help for what has the focus"),  # also in text fields

@@ -13,6 +13,7 @@ from textual.widgets import Button, OptionList, Static
 from scenarios.file.keys import Key
 from scenarios.file.problems import Path
 from tui.state.scenario_document import ScenarioDocument
+from tui.style.key_names import SearchedByTyping
 from tui.widgets.form_field import FieldRow
 
 BUTTONS = {"Add F2": "screen.add", "Duplicate F3": "screen.duplicate", "Remove F4": "screen.remove"}
@@ -20,6 +21,10 @@ BUTTONS = {"Add F2": "screen.add", "Duplicate F3": "screen.duplicate", "Remove F
 
 class Fields(VerticalScroll, can_focus=False):
     """Fields, one below the other; the tab key goes from field to field."""
+
+
+class Entries(SearchedByTyping, OptionList):
+    """The names of the entries."""
 
 
 class KeyButton(Button, can_focus=False):
@@ -53,7 +58,7 @@ class SubForm(Horizontal):
 
     def compose(self) -> ComposeResult:
         with Vertical():
-            yield OptionList(id=f"{self.kind}-list")
+            yield Entries(id=f"{self.kind}-list")
             for label, action in BUTTONS.items():
                 yield KeyButton(label, action=action, compact=True)
         yield Fields(*self._fields(), id=f"{self.kind}-form")

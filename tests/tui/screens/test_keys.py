@@ -6,7 +6,7 @@ import pytest
 from textual.pilot import Pilot
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, OptionList, TabbedContent
 
 from scenarios.loader import parse
 from support.screens import Play, painted, screen_of, until, watching
@@ -17,6 +17,7 @@ from tui.panels.order_book import BookPanel
 from tui.panels.services import ServicesTable
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
+from tui.screens.configure import ConfigureScreen
 from tui.screens.dialog import MarkList
 from tui.screens.help import HelpScreen, every_key
 from tui.screens.home import HomeScreen
@@ -209,9 +210,9 @@ async def test_they_search_tables_and_lists_and_are_letters_in_a_field(
         await pilot.press("backspace", "enter")
         found = policies.highlighted
         assert found
-        await pilot.press("n")
+        await pilot.press("slash", "enter")
         assert (policies.highlighted or 0) > found  # after mahdrl-paper
-        await pilot.press("N", "k", "space")
+        await pilot.press("up", "space")
         assert len(policies.selected) == 2
 
 
@@ -220,14 +221,61 @@ async def test_typing_searches_a_list_of_choices(app: MarketApp, scenario_text: 
         app.push_screen(dialog := StartRunDialog(parse(scenario_text), scenario_text, "small.toml", app.out))
         await pilot.pause()
         policies = dialog.query_one(MarkList)
-        for word in ("ucb", "lcfa", "hqfa", "greedy"):  # of the last, g is vim's, and the rest is enough
+        for word in ("ucb", "lcfa", "hqfa", "greedy"):  # whether they begin with a key of vim or not
             await pilot.press(*word)
-            assert isinstance(app.screen, SearchLine)
-            await pilot.press("enter", "space")
-            assert word in policies.selected
-        await pilot.press("j", *"oort", "escape", "7")  # keys that have another meaning keep it
-        assert policies.highlighted == [option.value for option in policies.options].index("greedy") + 1
+            search = app.screen
+            assert isinstance(search, SearchLine)
+            assert search.query_one(Input).value == word
+            assert "space marks it" in painted(app)
+            await pilot.press("enter")
+            assert word in str(policies.get_option_at_index(policies.highlighted or 0).prompt)
+        for letter in (*"ghjkln", "G", "N"):
+            await pilot.press(letter)
+            assert app.screen.query_one(Input).value == letter
+            await pilot.press("escape")
+        policies.highlighted = 1
+        await pilot.press("down", *"oort", "escape", "7")  # keys that have another meaning keep it
+        assert policies.highlighted == 2
         assert dialog.query_one("#seed", Input).value == "7"
+
+
+async def test_space_marks_what_was_found_and_tab_leads_out_of_a_search(app: MarketApp, scenario_text: str) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(dialog := StartRunDialog(parse(scenario_text), scenario_text, "small.toml", app.out))
+        await pilot.pause()
+        policies = dialog.query_one(MarkList)
+        await pilot.press(*"lcfa", "space", *"hqfa", "space")
+        assert app.screen is dialog
+        assert {"lcfa", "hqfa"} <= set(policies.selected)
+        before = policies.selected
+        await pilot.press(*"nowhere", "space")  # of which nothing can be marked
+        assert app.screen.query_one(Input).value == "nowhere "
+        assert policies.selected == before
+        await pilot.press("escape")
+        for key, focus in (("tab", "go"), ("shift+tab", "paused")):
+            policies.focus()
+            await pilot.press(*"hqfa", key)
+            await pilot.pause()
+            assert app.screen is dialog
+            assert app.focused is dialog.query_one(f"#{focus}")
+        assert policies.highlighted == [option.value for option in policies.options].index("hqfa")
+
+
+async def test_in_the_forms_lists_every_letter_begins_a_search(app: MarketApp, scenario_text: str) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(form := ConfigureScreen(scenario_text, "small.toml", None, app))
+        await pilot.pause()
+        form.query_one(TabbedContent).active = "tab-services"
+        await until(pilot, lambda: form.query("#service-list"))
+        listed = form.query_one("#service-list", OptionList)
+        listed.focus()
+        for letter in "ghjklnq":
+            await pilot.press(letter)
+            assert isinstance(app.screen, SearchLine)
+            assert app.screen.query_one(Input).value == letter
+            await pilot.press("escape")
+        await pilot.press(*"gamma", "enter")
+        assert "gamma" in str(listed.highlighted_option.prompt)
 
 
 @pytest.mark.parametrize(("words", "found"), [("4", 1), ("client 14", 1), ("3.8", 2), ("bid", 2), ("40", 0)])
