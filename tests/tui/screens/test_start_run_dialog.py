@@ -205,6 +205,17 @@ async def test_a_complete_run_is_opened_and_one_that_failed_resumes_unless_it_is
     assert bool(choice.note) == (status == "failed" and not starts[0][1])
 
 
+async def test_the_line_of_keys_says_f1_where_a_question_mark_is_typed(app: MarketApp, scenario_text: str) -> None:
+    async with asking(app, scenario_text) as (pilot, dialog, _):
+        await pilot.pause()
+        assert "? Help" in painted(app)
+        await pilot.press("1", "question_mark", "j")
+        await pilot.pause()
+        assert dialog.query_one("#seed", Input).value == "1?j"
+        assert "F1 Help" in painted(app)
+        assert "? Help" not in painted(app)
+
+
 @pytest.mark.parametrize("size", [(80, 24), *slow(((120, 36),), ((200, 60),))])
 async def test_several_seeds_run_with_each_policy(app: MarketApp, scenario_text: str, size: tuple[int, int]) -> None:
     async with asking(app, scenario_text, size) as (pilot, dialog, chosen):
