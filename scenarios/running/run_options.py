@@ -138,12 +138,12 @@ def parse_seeds(text: str) -> list[int]:
             raise InputError("seeds: 0 asks for no run; a single number N means seeds 0 to N-1")
         return list(range(count))
     try:
-        return listed_seeds(text)
+        return _listed(text)
     except InputError as error:
         raise InputError(f"seeds {text!r}: {error}") from None
 
 
-def listed_seeds(text: str) -> list[int]:
+def _listed(text: str) -> list[int]:
     """Read seeds and ranges of seeds: ``3``, ``0, 3`` or ``0..4``, each once; a single number is a seed here."""
     seeds: list[int] = []
     for part in text.split(","):

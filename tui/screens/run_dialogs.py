@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,13 +19,13 @@ from fl.backends import BACKENDS
 from flmarket.core.declared import declared
 from flmarket.core.errors import InputError
 from flmarket.core.installation import usable_cores
-from flmarket.core.text import counted
+from flmarket.core.text import counted, spans
 from learning.policy import AS_CONFIGURED
 from scenarios.file.schema import Scenario
 from scenarios.loader import SweepPoint, dumps, points, settled, with_policy, with_values
 from scenarios.logs.directory import META, SCENARIO, RunDirectory
 from scenarios.logs.run_state import RunState
-from scenarios.running.run_options import RunOptions, listed_seeds
+from scenarios.running.run_options import RunOptions, parse_seeds
 from scenarios.running.steering import Start
 from tui.screens.dialog import Box, Dialog, MarkList, Tick
 from tui.state.known_runs import all_runs, find_run, policies_of
@@ -41,6 +42,7 @@ RESUMES = "The run resumes from its last checkpoint. To begin again at round 1, 
 
 MOST_RUNS = 100  # runs that are opened and compared as they play; more are a batch
 MOST_IN_BATCH = 10_000
+SEEDS_ARE = "10 is seeds 0 to 9 | 0,3,7 | 0..9"  # how seeds are typed
 WHOLE = -1  # the place of no point: all of them
 TICKED = tuple(declared(Start))  # what a run can be told, as boxes to tick
 
@@ -78,10 +80,11 @@ class StartRunDialog(Dialog[ChosenRuns]):
 
     NAME = "Run"
     HELP = """\
-The seed decides all that is random: the same scenario, policies and seed give the same run. Several seeds, such as
-[b]0..4[/b] or [b]0, 3[/b], give a run each, and are compared by their means. Each marked policy plays a run of its own,
-in which all services use it; “as configured” leaves each service the policy of the scenario. As many runs play at a
-time as there are cores; the others wait.
+The seed decides all that is random: the same scenario, policies and seed give the same run. Seeds are
+typed as after [b]flmarket run --seeds[/b]: [b]5[/b] is seeds 0 to 4, [b]0,3[/b] is these two, and [b]3..3[/b] is seed 3
+alone. Each gives a run, and several are compared by their means. Each marked policy plays a run of its own, in which
+all services use it; “as configured” leaves each service the policy of the scenario. As many runs play at a time as
+there are cores; the others wait.
 
 All points of a sweep, or more than 100 runs, are played as [b]flmarket run[/b] plays them, and followed on the screen
 Batch: complete runs are skipped, interrupted ones resume.
@@ -116,9 +119,10 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
                     yield Select([whole, *places], value=WHOLE, allow_blank=False, id="point", compact=True)
             with Horizontal(classes="row"):
                 yield Label("seeds")
-                yield Input(str(seed), id="seed", compact=True)
+                yield Input(f"{seed}..{seed}" if seed else "1", id="seed", compact=True)
                 for option in TICKED:
                     yield Tick(option.label, option.default, id=option.name, compact=True)
+            yield Static(id="seed-hint")
             yield Label("policies for all services (space marks, typing searches; several are compared)")
             yield MarkList[str](
                 Selection("as configured: each service uses its own", AS_CONFIGURED, policy not in policies),
@@ -158,7 +162,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
 
     @property
     def _seeds(self) -> list[int]:
-        return listed_seeds(self.query_one("#seed", Input).value)
+        return parse_seeds(self.query_one("#seed", Input).value)
 
     @property
     def _options(self) -> RunOptions:
@@ -206,6 +210,7 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
     @on(SelectionList.SelectedChanged)
     @on(Tick.Changed)
     def _update(self) -> None:
+        self._explain_seeds()
         go, replay = self.query_one("#go", Button), self.query_one("#replay", Button)
         try:
             batch = self._is_batch(count := self._count())
@@ -233,6 +238,14 @@ To tick: """ + " ".join(option.sentence for option in TICKED)
         if 0 < complete < len(planned):
             replay.label = f"Open {complete}, run {len(planned) - complete}"
         self.refresh_bindings()
+
+    def _explain_seeds(self) -> None:
+        """Say what the typed seeds are, and how others are typed."""
+        meant = ""
+        with suppress(InputError):
+            seeds = sorted(self._seeds)
+            meant = f"{'seed' if len(seeds) == 1 else 'seeds'} {spans(seeds)}; "
+        self.query_one("#seed-hint", Static).update(Content(meant + SEEDS_ARE))
 
     def _about_batch(self, count: int) -> str:
         """Return what becomes of the runs of a batch, of which there are so many."""

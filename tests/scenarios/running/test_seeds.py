@@ -1,9 +1,9 @@
-"""``--seeds``: a count, a list, ranges, or a mistake with a name; seeds as a dialog takes them."""
+"""Seeds as the shell and the run dialog take them: a count, a list, ranges, or a mistake with a name."""
 
 import pytest
 
 from flmarket.core.errors import InputError
-from scenarios.running.run_options import listed_seeds, parse_seeds
+from scenarios.running.run_options import parse_seeds
 
 
 @pytest.mark.parametrize(
@@ -33,13 +33,13 @@ def test_seeds(text: str, seeds: list[int] | None) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "seeds"), [("3", [3]), ("0, 3", [0, 3]), ("0..4", [0, 1, 2, 3, 4]), (" 7,2..3,7 ", [7, 2, 3])]
+    ("text", "seeds"), [("3..3", [3]), ("0, 3", [0, 3]), ("0..4", [0, 1, 2, 3, 4]), (" 7,2..3,7 ", [7, 2, 3])]
 )
-def test_a_number_alone_is_a_seed_where_seeds_are_listed(text: str, seeds: list[int]) -> None:
-    assert listed_seeds(text) == seeds
+def test_one_seed_is_a_range_and_each_is_named_once(text: str, seeds: list[int]) -> None:
+    assert parse_seeds(text) == seeds
 
 
 @pytest.mark.parametrize("text", ["", "two", "4..0", "1,,2", "-1", "1234567890", "²"])
 def test_what_is_no_seed_is_named(text: str) -> None:
     with pytest.raises(InputError, match=r"is neither a seed of at most nine digits \(3\) nor a range|runs backwards"):
-        listed_seeds(text)
+        parse_seeds(text)

@@ -195,10 +195,10 @@ async def test_starts_with_a_scenario_or_a_run(small: Path, play_small: Play) ->
     app = MarketApp(scenario=str(small / "small.toml"), out=small / "runs", folder=small)
     async with app.run_test(size=(100, 30)) as pilot:
         dialog = await screen_of(pilot, StartRunDialog)
-        for seed in ("0", "", "7"):
-            dialog.query_one("#seed", Input).value = seed
+        for seeds, wrong in (("1", False), ("", True), ("0", True), ("7", False)):
+            dialog.query_one("#seed", Input).value = seeds
             await pilot.pause()
-            assert dialog.query_one("#go").disabled == (not seed)
+            assert dialog.query_one("#go").disabled == wrong
 
 
 @pytest.mark.usefixtures("just_now")

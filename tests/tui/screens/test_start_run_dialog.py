@@ -19,6 +19,7 @@ from scenarios.loader import builtin_text, dumps, parse, settled
 from scenarios.logs.columns import TABLES
 from scenarios.logs.directory import RunDirectory
 from scenarios.logs.run_state import RunState
+from scenarios.running.run_options import parse_seeds
 from scenarios.running.steering import Start
 from support.runs import RECORDED
 from support.screens import Runner, painted, play_headlessly, rendered, screen_of, start_of, until
@@ -141,7 +142,7 @@ async def test_a_run_that_cannot_be_read_is_named_another_seed_can_be_run(app: M
     async with asking(app, scenario_text) as (pilot, dialog, _):
         assert dialog.query_one("#go", Button).disabled
         assert f"{place}/meta.json:isdamaged:" in problem(dialog).replace(" ", "")
-        await pilot.press("7")
+        await pilot.press(*"7..7")
         await pilot.pause()
         assert not dialog.query_one("#go", Button).disabled
 
@@ -153,12 +154,12 @@ async def test_the_policies_have_the_focus_and_digits_go_to_the_seed(
     async with asking(app, scenario_text, size) as (pilot, dialog, chosen):
         seeds = dialog.query_one("#seed", Input)
         assert app.focused is dialog.query_one("#policies")
-        assert seeds.value == str(Start(scenario_text, "small.toml", "runs").seed) == "0"
+        assert (seeds.value, Start(scenario_text, "small.toml", "runs").seed) == ("1", 0)
         ticks = [(tick.id, str(tick.label), tick.value) for tick in dialog.query(Tick)]
         assert ticks == [("paused", "start paused", False), ("fresh", "start over", False)]
         assert ticks == [(option.name, option.label, option.default) for option in declared(Start)]
         # No other part looks as if it had the focus.
-        assert "seeds 0" in painted(app)
+        assert "seeds 1" in painted(app)
         assert "▌[x] as configured" in painted(app)
         await pilot.press("shift+tab", "shift+tab")
         await pilot.pause()
@@ -184,9 +185,9 @@ async def test_the_policies_have_the_focus_and_digits_go_to_the_seed(
 @pytest.mark.parametrize(
     ("status", "keys", "starts"),
     [
-        ("complete", ["1", "7"], [(17, False)]),
+        ("complete", [*"17..17"], [(17, False)]),
         ("complete", ["tab"], [(0, True)]),  # run again
-        ("complete", ["7", "backspace", "0"], []),
+        ("complete", ["7", "backspace", "1"], []),
         ("failed", [], [(0, False)]),
         ("failed", ["shift+tab", "space", "tab"], [(0, True)]),
     ],
@@ -203,6 +204,31 @@ async def test_a_complete_run_is_opened_and_one_that_failed_resumes_unless_it_is
     assert [(start.seed, start.fresh) for start, _ in choice.starts] == starts
     assert choice.replay == (() if starts else (place,))
     assert bool(choice.note) == (status == "failed" and not starts[0][1])
+
+
+@pytest.mark.parametrize(
+    ("text", "seeds", "words"),
+    [
+        ("3", [0, 1, 2], "seeds 0-2; 10 is"),
+        ("1", [0], "seed 0; 10 is"),
+        ("3..3", [3], "seed 3; 10 is"),
+        ("0,3,7..9", [0, 3, 7, 8, 9], "seeds 0, 3, 7-9; 10 is"),
+        ("0", [], "10 is seeds 0 to 9 | 0,3,7 | 0..9"),
+    ],
+)
+async def test_seeds_are_those_of_the_shell_and_the_line_below_says_which(
+    app: MarketApp, scenario_text: str, text: str, seeds: list[int], words: str
+) -> None:
+    async with asking(app, scenario_text, (80, 24)) as (pilot, dialog, chosen):
+        await pilot.press(*text)
+        await pilot.pause()
+        assert rendered(dialog, "#seed-hint").startswith(words)
+        assert ("0 asks for no run" in problem(dialog)) == (not seeds)
+        await pilot.press("enter")
+    if seeds:
+        assert [start.seed for start, _ in chosen[0].starts] == seeds == parse_seeds(text)
+    else:
+        assert not chosen
 
 
 async def test_the_line_of_keys_says_f1_where_a_question_mark_is_typed(app: MarketApp, scenario_text: str) -> None:
@@ -241,7 +267,7 @@ async def test_the_dialog_says_how_many_runs_play_at_a_time_and_refuses_too_many
             ("0..99", "100 runs: 2 at a time, as many as there are cores; the others wait.", False),
             ("0..100", "101 runs, 2 at a time; complete ones stay, the others are played.", False),
             ("0..10000", "10,001 runs are too many; choose at most 10,000, or use flmarket run", True),
-            ("0..", "'0..' is neither a seed of at most nine digits (3) nor a range (0..9)", True),
+            ("0..", "seeds '0..': '0..' is neither a seed of at most nine digits (3) nor a range (0..9)", True),
         ):
             dialog.query_one("#seed", Input).value = text
             await pilot.pause()
@@ -346,6 +372,6 @@ async def test_r_on_a_run_proposes_that_run_again(app: MarketApp, small: Path, f
             await pilot.press("slash", *f"small {policy}", "enter", "r")
             await screen_of(pilot, StartRunDialog)
             assert app.screen.query_one(SelectionList).selected == [policy]
-            assert app.screen.query_one("#seed", Input).value == "3"
+            assert app.screen.query_one("#seed", Input).value == "3..3"
             assert app.screen.query_one("#replay", Button).display  # it is complete
             await pilot.press("escape", "escape")

@@ -88,7 +88,7 @@ async def test_the_key_plays_at_full_speed_and_later_runs_keep_a_chosen_speed(ap
         assert app.settings.speed == inf
         app.ask_and_run((small / "small.toml").read_text(), "small.toml")
         await screen_of(pilot, StartRunDialog)
-        await pilot.press("7", "enter")
+        await pilot.press(*"7..7", "enter")
         await until(pilot, lambda: app.runs.sessions[-1].state is RunState.COMPLETE, "a second run at full speed")
         assert len(app.runs.sessions) == 2
 
@@ -108,7 +108,7 @@ async def test_runs_that_are_compared_play_at_full_speed(app: MarketApp, small: 
         assert app.settings.speed is None  # nobody chose that
         app.ask_and_run((small / "small.toml").read_text(), "small.toml")
         await screen_of(pilot, StartRunDialog)
-        await pilot.press("7", "enter")
+        await pilot.press(*"7..7", "enter")
         watched = app.runs.sessions[-1]
         await until(pilot, lambda: watched.state is RunState.RUNNING, "one that is watched")
         assert not len(watched.history)
