@@ -50,6 +50,12 @@ class RunLine:
         return self.name or self.standing.scenario
 
     @property
+    def apart(self) -> str:
+        """What distinguishes its scenario from others of its name, without that name where it has no hash."""
+        _, bracket, words = self.name.partition(f"{self.standing.scenario} (")
+        return words.removesuffix(")") if bracket else self.scenario
+
+    @property
     def accuracy(self) -> float | None:
         """Its accuracy after the last round, %; None before the first."""
         return self.standing.accuracy

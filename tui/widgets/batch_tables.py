@@ -45,6 +45,7 @@ class BatchTable(TableView):
     lines: Sequence[RunLine | RunGroup] = ()
     marked: frozenset[object] = frozenset()
     _twins: frozenset[str] = frozenset()
+    _one_name = False  # whether all lines are of scenarios of one name
     _drawn: object = None
     _run = Path()  # the run that was chosen last, to which the cursor returns from its group
 
@@ -57,6 +58,7 @@ class BatchTable(TableView):
         self.lines, self.marked = lines, marked
         self._twins = _twins(lines)
         runs = [run for line in lines for run in (line.runs if isinstance(line, RunGroup) else [line])]
+        self._one_name = len({run.standing.scenario for run in runs}) == 1
         absent = {"left"} if all(run.left is None for run in runs) else set()
         if not any(run.standing.problem for run in runs):
             absent.add("problem")
@@ -94,7 +96,7 @@ class BatchTable(TableView):
             "state": plain(signed(run.state), state_style(self.app, run.state)),
             **self._progress(run.round, line.rounds, ended=run.state is RunState.COMPLETE),
             "left": plain("" if line.left is None else duration(line.left)),
-            "scenario": plain(line.scenario if run.scenario in self._twins else run.scenario),
+            "scenario": plain(self._scenario(line)),
             "policy": plain(run.policy),
             "seed": plain(run.seed),
             "accuracy": plain("" if run.accuracy is None else f"{run.accuracy:.1f}"),
@@ -113,7 +115,7 @@ class BatchTable(TableView):
             "state": self._states(group.states),
             **self._progress(*group.rounds),
             "left": plain("" if group.left is None else duration(group.left)),
-            "scenario": plain(group.runs[0].scenario if run.scenario in self._twins else run.scenario),
+            "scenario": plain(self._scenario(group.runs[0])),
             "policy": plain(run.policy),
             "seed": plain(counted(len(group.runs), "seed")),
             "accuracy": plain("" if group.accuracy is None else f"{group.accuracy:.1f}"),
@@ -121,6 +123,13 @@ class BatchTable(TableView):
             "age": plain(_age(max(one.standing.changed for one in group.runs))),
             "problem": plain(next(filter(None, problems), ""), tint(self.app, "error")),
         }
+
+    def _scenario(self, line: RunLine) -> str:
+        """Return a scenario's name, with what distinguishes it; that alone where all lines have the same name."""
+        name = line.standing.scenario
+        if name not in self._twins:
+            return name
+        return line.apart if self._one_name else line.scenario
 
     def _mark(self, runs: Sequence[RunLine]) -> Text:
         """Return ✓ where all runs are marked that can be, ∙ where some are."""

@@ -458,6 +458,25 @@ async def test_the_league_has_the_rows_that_the_runs_leave(small: Path, play_sma
             assert all(screen.query_one("#batch").region.contains_region(widget.region) for widget in shown)
 
 
+@pytest.mark.parametrize(
+    ("third", "shown"),
+    [
+        ("small", ("  services.alpha.budget=7 ", "  services.alpha.budget=8 ")),
+        ("other", ("  small (services.alpha.budg", "  other ")),
+    ],
+)
+async def test_where_all_scenarios_have_one_name_the_room_is_for_what_tells_them_apart(
+    small: Path, play_small: Play, third: str, shown: tuple[str, str]
+) -> None:
+    for folder, budget in (("small-00000001", 6), ("small-00000002", 7), (f"{third}-00000003", 8)):
+        scenario = write_run(play_small(), small / "runs" / folder / "hqfa" / "seed-0001") / "scenario.toml"
+        scenario.write_text(re.sub(r"budget = [0-9.]+", f"budget = {budget}", scenario.read_text(), count=1))
+    app = MarketApp(batch=small / "runs", out=small / "runs", folder=small)
+    async with app.run_test(size=(120, 40)) as pilot:
+        await batch(pilot)
+        await until(pilot, lambda: all(words in painted(app) for words in shown))
+
+
 @pytest.mark.slow
 async def test_the_best_policy_of_a_batch_is_found_in_three_keys_from_home(small: Path) -> None:
     out, policies = small / "runs", ("hqfa", "lcfa", "random")

@@ -323,6 +323,10 @@ def test_points_are_told_apart_and_in_order_beside_a_scenario_without_their_grou
     ]
     runs = RunsFolder(tmp_path).look().runs
     assert [run.scenario for run in ordered(runs, "scenario and policy")] == names
+    assert [run.apart for run in ordered(runs, "scenario and policy")][:2] == [
+        "clients.cores=1",
+        "clients.cores=1, other clients.groups",
+    ]
     assert [place.group.runs[0].title for [place] in leagues(runs).values()] == names
     assert sorted(entry.name for entry in recent_runs(tmp_path)) == sorted(f"{name} · lcfa · seed 0" for name in names)
     settings = settings_of(map(RunDirectory, run_directories(tmp_path)))
@@ -339,6 +343,7 @@ def test_scenarios_that_only_hashes_tell_apart_have_them_beside_their_values_in_
     folders = [run.standing.folder for run in runs]
     assert len(set(folders)) == 2
     assert [run.title for run in runs] == [f"{folder} (other clients.groups)" for folder in folders]
+    assert [run.apart for run in runs] == [run.title for run in runs]
 
 
 def test_a_folder_with_forks_shows_what_they_change(tmp_path: Path) -> None:
