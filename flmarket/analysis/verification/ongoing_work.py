@@ -29,7 +29,7 @@ from scenarios.build import cores_of
 from scenarios.file.interventions import at as conditions_at
 
 
-class Played(Timed, Protocol):
+class Followable(Timed, Protocol):
     """What the work of a block of rounds follows from: a part of ``Logs``."""
 
     @property
@@ -109,7 +109,7 @@ class Followed:
 
 
 def follow(
-    logs: Played, sofar: Sofar, triggers: Sequence[Trigger], mechanism_of: Mapping[int, Mechanism]
+    logs: Followable, sofar: Sofar, triggers: Sequence[Trigger], mechanism_of: Mapping[int, Mechanism]
 ) -> tuple[Followed, Sofar]:
     """Follow a block of rounds, whose mechanisms are given by round; return also where it leaves the market.
 
@@ -123,7 +123,7 @@ def follow(
 
 
 class _Follower:
-    def __init__(self, logs: Played, sofar: Sofar, triggers: Sequence[Trigger]) -> None:
+    def __init__(self, logs: Followable, sofar: Sofar, triggers: Sequence[Trigger]) -> None:
         self.logs, self.sofar, self._triggers = logs, sofar, triggers
         self._names = list(logs.places)
         rows = logs.answered.having(data_size=logs.held_sizes)
