@@ -12,6 +12,7 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.widgets import Static
 
+from flmarket.analysis.results.measures import AUC
 from flmarket.core.text import counted, duration
 from scenarios.logs.run_state import RunState
 from tui.screens.following_files import FollowingScreen
@@ -46,7 +47,7 @@ class BatchScreen(FollowingScreen[tuple[Look | None, Leagues, str]]):
         "batch",
         [
             Binding("enter", "open", "Open: Open the run; of a group of seeds, its runs", key_display="enter"),
-            Binding("s", "sort", "Sort: Sort by scenario, accuracy, time left, state or change"),
+            Binding("s", "sort", "Sort: Sort by scenario, AUC, time left, state, change or accuracy"),
             Binding("g", "group", "Group seeds: One line for all seeds of a scenario and policy"),
             Binding("n", "next_problem(1)", "Next problem: Go to the next run that failed or was interrupted"),
             Binding(
@@ -70,9 +71,11 @@ class BatchScreen(FollowingScreen[tuple[Look | None, Leagues, str]]):
 A line for all seeds shows the means of those that are complete. What is wrong with a run stands below the table.
 
 The league has the policies of each scenario, the best first, on one axis: ● the mean of the runs that are complete, ∙
-each of them, ━ the mean's 95 % interval, from three seeds on.
+each of them, ━ the mean's 95 % interval, from three seeds on. It goes by AUC, as `flmarket report` does: the mean
+accuracy over all rounds and services, in which a service that meets its target earlier is ahead.
 
-Accuracy is the mean over the services, on test images, or on fitted curves where a scenario's backend trains nothing.
+Accuracy is the mean over the services after the last round, on test images, or on fitted curves where a scenario's
+backend trains nothing.
 Time left is what is left at the present pace, at most: a run ends early when all its services have left."""
     CSS_PATH = "batch.tcss"
     AUTO_FOCUS = "#batch-table"
@@ -218,7 +221,7 @@ Time left is what is left at the present pace, at most: a run ends early when al
 
     @on(BatchTable.TitleClicked)
     def _title_clicked(self, event: BatchTable.TitleClicked) -> None:
-        by = {"state": "state", "left": "time left", "accuracy": "accuracy", "age": "last change"}
+        by = {"state": "state", "left": "time left", "auc": AUC.name, "accuracy": "accuracy", "age": "last change"}
         self.order = by.get(event.key, next(iter(ORDERS)))
         self.draw()
 

@@ -12,15 +12,18 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from flmarket.analysis.results.measures import PERCENT
+from flmarket.analysis.results.measures import AUC
+from flmarket.analysis.results.run_results import read_runs
+from flmarket.core.errors import InputError
 from flmarket.core.files import walk
 from learning.statistics.intervals import Interval, mean_interval
+from learning.statistics.measure import MARKET
 from scenarios.file.differences import ScenarioValues, flattened, names_among, naming_values
 from scenarios.file.schema import Intervention
-from scenarios.logs.directory import SCENARIO
+from scenarios.logs.directory import SCENARIO, RunDirectory
 from scenarios.logs.finding import RUN
 from scenarios.logs.run_state import RunState
-from tui.state.run_standing import FRESH, QUIET, RunStanding, scenario_name, standing
+from tui.state.run_standing import FRESH, QUIET, RunStanding, Stamp, scenario_name, standing
 
 DEPTH = 4  # folders between the one that is watched and a run at most: ``OUT/SCENARIO-HASH/POLICY/`` and one above
 
@@ -38,6 +41,7 @@ class RunLine:
     # that is not known, or there is no other
     name: str = ""
     place: int = 0  # of its scenario among those of its name, in the order of their values
+    auc: float | None = None  # the market's AUC of a complete run, %; None for others
 
     @property
     def scenario(self) -> str:
@@ -96,6 +100,7 @@ class RunsFolder:
         self._first: dict[Path, tuple[float, int]] = {}  # when a run was first seen to play, and its round then
         self._scenarios: dict[Path, ScenarioValues] = {}  # of each scenario's folder
         self._names: dict[Path, tuple[int, str]] = {}  # of each scenario's folder, its place and its name
+        self._aucs: dict[Path, tuple[Stamp, float | None]] = {}  # of complete runs, and the files that they are of
         self._played = float("-inf")  # when a run was last seen to play
         self._usual: float | None = None  # rounds a second of the runs that are complete
 
@@ -136,8 +141,22 @@ class RunsFolder:
         rounds = None if values is None else values.values["rounds"]
         if run.state is not RunState.RUNNING:
             self._first.pop(run.path, None)
-            return RunLine(run, rounds, name=name, place=place)
+            return RunLine(run, rounds, name=name, place=place, auc=self._auc(run))
         return RunLine(run, rounds, self._rate(run), name, place)
+
+    def _auc(self, run: RunStanding) -> float | None:
+        """Return the AUC of a complete run as reports have it, for which its rounds are read once."""
+        if run.state is not RunState.COMPLETE:
+            return None
+        stamp, auc = self._aucs.get(run.path, ((), None))
+        if stamp != run.stamp:
+            try:
+                [result] = read_runs([RunDirectory(run.path)])
+                auc = AUC.values(result)[MARKET]
+            except InputError:  # of a run that was tampered with, or is being removed
+                auc = None
+            self._aucs[run.path] = run.stamp, auc
+        return auc
 
     def _rate(self, run: RunStanding) -> float | None:
         now = self._clock()
@@ -233,13 +252,15 @@ def _by_name(run: RunLine) -> tuple[Any, ...]:
 
 ORDERS: Mapping[str, Callable[[Any], Any]] = {
     "scenario and policy": _by_name,
-    "accuracy": lambda line: -(line.accuracy or 0.0),
+    AUC.name: lambda line: -(line.auc or 0.0),
     "time left": lambda line: (line.left is None, line.left or 0.0),
     "state": lambda run: list(RunState).index(run.standing.state),
     "last change": lambda run: -run.standing.changed,
+    "accuracy": lambda line: -(line.accuracy or 0.0),
 }
 """The orders of runs, by their names; runs that are equal in one are in the order of the first."""
-OF_GROUPS = ("accuracy", "time left")  # in which groups stand by what they have as a whole, not by their first run
+OF_GROUPS = (AUC.name, "accuracy", "time left")
+"""Those in which groups stand by what they have as a whole, not by their first run."""
 
 
 def ordered(runs: Iterable[RunLine], order: str) -> list[RunLine]:
@@ -267,6 +288,15 @@ class RunGroup:
     @property
     def complete(self) -> list[RunStanding]:
         return [run.standing for run in self.runs if run.standing.state is RunState.COMPLETE]
+
+    @property
+    def aucs(self) -> list[float]:
+        return [run.auc for run in self.runs if run.auc is not None]
+
+    @property
+    def auc(self) -> float | None:
+        """The mean AUC of the complete runs, %; None if there is none."""
+        return fmean(self.aucs) if self.aucs else None
 
     @property
     def accuracy(self) -> float | None:
@@ -306,18 +336,17 @@ class Place:
     """A policy's place among those of a scenario."""
 
     group: RunGroup  # its runs
-    accuracies: tuple[float, ...]  # the final accuracy of each complete run, %
+    aucs: tuple[float, ...]  # the market's AUC in each complete run, %
     # of their mean; None where there is none yet. It follows from the others, and may have ends that are no numbers.
     interval: Interval | None = field(compare=False)
 
 
 def leagues(runs: Sequence[RunLine]) -> Mapping[Path, Sequence[Place]]:
-    """Return the league of each scenario, by its folder."""
+    """Return the league of each scenario, by its folder: its policies in the order of their AUC, as in reports."""
     leagues: dict[Path, list[Place]] = {}
     for group in grouped(runs):
-        accuracies = tuple(run.accuracy for run in group.complete if run.accuracy is not None)
-        interval = mean_interval(accuracies).within(*PERCENT) if accuracies else None
-        leagues.setdefault(group.key.parent, []).append(Place(group, accuracies, interval))
+        interval = mean_interval(group.aucs).within(*AUC.limits) if group.aucs else None
+        leagues.setdefault(group.key.parent, []).append(Place(group, tuple(group.aucs), interval))
     for places in leagues.values():
         places.sort(key=lambda place: -(place.interval.estimate if place.interval else 0.0))
     return leagues

@@ -36,6 +36,7 @@ class BatchTable(TableView):
         TableColumn("scenario", "scenario", least=16),
         TableColumn("policy", "policy"),
         TableColumn("seed", "seed", right=True),
+        TableColumn("auc", "AUC %", right=True, leaves=7),
         TableColumn("accuracy", "accuracy %", right=True, leaves=5),
         TableColumn("met", "met", right=True, leaves=4),
         TableColumn("age", "changed", leaves=3),
@@ -99,6 +100,7 @@ class BatchTable(TableView):
             "scenario": plain(self._scenario(line)),
             "policy": plain(run.policy),
             "seed": plain(run.seed),
+            "auc": plain("" if line.auc is None else f"{line.auc:.1f}"),
             "accuracy": plain("" if run.accuracy is None else f"{run.accuracy:.1f}"),
             "met": plain(f"{run.met}/{run.services}" if run.services else ""),
             "age": plain(_age(run.changed)),
@@ -118,6 +120,7 @@ class BatchTable(TableView):
             "scenario": plain(self._scenario(group.runs[0])),
             "policy": plain(run.policy),
             "seed": plain(counted(len(group.runs), "seed")),
+            "auc": plain("" if group.auc is None else f"{group.auc:.1f}"),
             "accuracy": plain("" if group.accuracy is None else f"{group.accuracy:.1f}"),
             "met": plain(met),
             "age": plain(_age(max(one.standing.changed for one in group.runs))),
@@ -186,7 +189,7 @@ class LeagueChart(Widget):
 
     def __init__(self) -> None:
         super().__init__()
-        self.border_title = "League · final accuracy %, mean and 95 % interval over seeds"
+        self.border_title = "League · AUC %, mean and 95 % interval over seeds"
         self._leagues: Mapping[Path, Sequence[Place]] = {}
         self._chosen = Path()
 
@@ -240,7 +243,7 @@ class LeagueChart(Widget):
             group, interval = place.group, place.interval
             color = series_color(colors[group.first.policy])
             line = Text.assemble(fit(INDENT + group.first.policy, width))
-            line.append(f"  {f'{len(place.accuracies)} of {len(group.runs)}':>7}  ", faint)
+            line.append(f"  {f'{len(place.aucs)} of {len(group.runs)}':>7}  ", faint)
             if interval is None:
                 done, rounds = group.rounds
                 yield line.append(f"{'':5}  {done:,}{'' if rounds is None else f' of {rounds:,}'} rounds played", faint)
@@ -254,7 +257,7 @@ class LeagueChart(Widget):
             if interval.known:
                 for cell in range(scale.cell(interval.low, cells), scale.cell(interval.high, cells) + 1):
                     marks[cell] = "━", color
-            for cell in {scale.cell(value, cells) for value in place.accuracies}:
+            for cell in {scale.cell(value, cells) for value in place.aucs}:
                 marks[cell] = "┿" if marks[cell][0] == "━" else "∙", color
             marks[scale.cell(interval.estimate, cells)] = "●", f"bold {color}"
             for mark, style in marks:
@@ -269,4 +272,4 @@ def _scenario(places: Sequence[Place]) -> str:
 def _values(place: Place) -> list[float]:
     """Return what the axis must show of a policy."""
     ends = [place.interval.low, place.interval.high] if place.interval and place.interval.known else []
-    return [*place.accuracies, *ends]
+    return [*place.aucs, *ends]

@@ -16,7 +16,7 @@ import pandas as pd
 from des.money import MICRO
 from fl.arrays import FloatArray
 from flmarket.analysis.figures.drawing import SETTINGS, Figure, Styles, colour, images, mark, numbered, style
-from flmarket.analysis.results.measures import MEASURES
+from flmarket.analysis.results.measures import AUC
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, services_of
 from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.errors import InputError
@@ -33,7 +33,6 @@ _COLUMN, _PAGE = 3.5, 7.16  # widths in inches, as journals of two columns have 
 _PER_ROW = 4  # panels
 _PANEL = 30  # letters that fit above a panel, or below it
 
-_AUC = next(it for it in MEASURES if it.name == "AUC")
 
 _NO_LESS_THAN_ZERO, _PERCENT = (0.0, inf), (0.0, 100.0)  # limits of what curves show
 
@@ -298,7 +297,7 @@ def _effects(runs: Mapping[str, Sequence[RunResult]], styles: Styles) -> Any:
             scores: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))  # by value and seed
             for run in members:
                 value = values_text({key: run.setting.sweep[key]}).removeprefix(f"{key}=")
-                scores[value][run.seed].append(_AUC.values(run)[MARKET])
+                scores[value][run.seed].append(AUC.values(run)[MARKET])
             x = [places.setdefault(value, len(places)) for value in scores]
             intervals = [mean_interval([float(np.mean(it)) for it in by_seed.values()]) for by_seed in scores.values()]
             mean = np.array([it.estimate for it in intervals])

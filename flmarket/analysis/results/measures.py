@@ -179,10 +179,17 @@ ROUNDS_TO_TARGET = averaged(
 )
 """Tables show ``learning.statistics.RoundsToTarget.text``, which marks a lower bound."""
 
+AUC = averaged(
+    "AUC",
+    "mean accuracy over all rounds, %",
+    1,
+    lambda run: 100 * area_under_curve(run["test_accuracy"], run.setting.arrivals),
+    limits=PERCENT,
+)
+
 MEASURES = (
     averaged("final accuracy", "accuracy after the last round, %", 1, _final, limits=PERCENT),
-    averaged("AUC", "mean accuracy over all rounds, %", 1,
-        lambda run: 100 * area_under_curve(run["test_accuracy"], run.setting.arrivals), limits=PERCENT),
+    AUC,
     averaged(
         "target met", "share of runs that met the target, %", 1,
         lambda run: np.where(run.to_target.reached, 100.0, 0.0), digits=1, limits=PERCENT,

@@ -487,7 +487,7 @@ async def test_the_best_policy_of_a_batch_is_found_in_three_keys_from_home(small
     means = {
         row.policy: row.interval.estimate
         for row in report.estimates
-        if (row.service, row.measure.name) == (MARKET, "final accuracy")
+        if (row.service, row.measure.name) == (MARKET, "AUC")
     }
     assert set(means) == set(policies)
     app = MarketApp(out=out, folder=small)

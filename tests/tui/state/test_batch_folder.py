@@ -4,6 +4,7 @@ import os
 import re
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -200,13 +201,22 @@ FOLDER = Path("runs/small-00000000")
 
 
 def run(policy: str, seed: int, accuracy: float, state: RunState = RunState.COMPLETE) -> RunLine:
-    return RunLine(RunStanding(FOLDER / policy / f"seed-{seed:04d}", state, 12, accuracy, services=3), 20)
+    """A run of which ``accuracy`` is both the final one and, once it is complete, the AUC."""
+    standing = RunStanding(FOLDER / policy / f"seed-{seed:04d}", state, 12, accuracy, services=3)
+    return RunLine(standing, 20, auc=accuracy if state is RunState.COMPLETE else None)
 
 
 def test_groups_are_in_the_order_of_their_means_not_of_their_best_runs() -> None:
     runs = [run("hqfa", 0, 95.0), run("hqfa", 1, 60.0), run("lcfa", 0, 80.0), run("lcfa", 1, 82.0)]
     assert [run.standing.policy for run in ordered(runs, "accuracy")] == ["hqfa", "lcfa", "lcfa", "hqfa"]
     assert [group.first.policy for group in grouped(runs, "accuracy")] == ["lcfa", "hqfa"]
+
+
+def test_the_league_is_of_auc_not_of_the_round_in_which_services_left() -> None:
+    early, late = run("early", 0, 95.0), run("late", 0, 96.0)  # which overshot its targets
+    runs = [replace(early, auc=83.0), replace(late, auc=76.0)]
+    assert [place.group.first.policy for place in leagues(runs)[FOLDER]] == ["early", "late"]
+    assert [group.first.policy for group in grouped(runs, "AUC")] == ["early", "late"]
 
 
 @pytest.fixture
