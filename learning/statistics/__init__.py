@@ -27,10 +27,13 @@ def area_under_curve(
     values: npt.ArrayLike,  # [..., N, M] accuracies, or rewards
     arrivals: npt.ArrayLike = 1,  # [M] the first round of each service, from 1; or that of all
 ) -> FloatArray:
-    """Return the AUC of services, [..., M]: the mean over the rounds from each one's arrival on."""
+    """Return the AUC of services, [..., M]: the mean over the rounds from each one's arrival on.
+
+    One that arrives after the last of these rounds has its value in that one.
+    """
     curves = finite("values", values)
     means = np.asarray(curves.mean(axis=-2))
-    first = np.broadcast_to(arrivals, curves.shape[-1:])
+    first = np.broadcast_to(np.minimum(arrivals, curves.shape[-2]), curves.shape[-1:])
     for m in np.flatnonzero(first > 1).tolist():
         means[..., m] = curves[..., first[m] - 1 :, m].mean(axis=-1)
     return means

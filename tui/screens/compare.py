@@ -13,6 +13,7 @@ from textual.binding import Binding
 from textual.screen import Screen
 from textual.widgets import Static
 
+from flmarket.analysis.results.measures import AUC
 from flmarket.analysis.results.report_tables import finding
 from flmarket.core.text import counted
 from learning.statistics.intervals import FEWEST
@@ -20,6 +21,7 @@ from scenarios.logs.run_state import RunState
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
 from tui.state.compared_runs import (
+    DECIDES,
     PolicyRuns,
     ServiceRow,
     caveats,
@@ -70,8 +72,9 @@ in the plot is the target. Where there is room, a second plot shows the differen
 test images, as in `flmarket report`, or on fitted curves where a scenario's backend trains nothing; where a scenario
 holds out validation images, services meet their targets by the accuracy on those.
 
-The first line says who is ahead on the service in the plot, by final accuracy in percentage points: of several, the
-best against the baseline.
+The first line says who is ahead on the service in the plot: of several, the best against the baseline. It goes by AUC,
+the mean accuracy over the rounds, as `flmarket report` does, and says how much sooner the target was met where all runs
+of both met it; beside another curve ([b]v[/b]) it goes by the normalised reward, what was spent, or the mean price.
 
 Δ is the difference from the baseline: at first the original if there are forks of it, else the first run ([b]b[/b]
 chooses the next one). All numbers are for the last round that every run has reached ([b]l[/b]: for each run's latest
@@ -191,10 +194,11 @@ that are clear (their interval is without 0) are green where they are for the be
         self, rows: Sequence[ServiceRow], rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int
     ) -> str:
         """Return who is ahead of the baseline on the service in the plot, or whom the baseline leaves behind."""
+        measure = DECIDES[self.metric]
         against = {
-            row.group: (row.differences["final accuracy"], row.common)
+            row.group: (row.differences[measure.name], row)
             for row in rows
-            if row.service == self.services[self.service] and row.differences
+            if row.service == self.services[self.service] and measure.name in row.differences
         }
         if not against:
             begun = {row.group for row in rows}
@@ -202,14 +206,16 @@ that are clear (their interval is without 0) are green where they are for the be
                 return "No seed in common: no differences"
             waiting = [group.name for place, group in enumerate(shown) if place not in begun]
             return f"{waiting[0]} has no round yet" if len(waiting) == 1 else ""
-        best = max(against, key=lambda place: against[place][0].interval.estimate)
+        estimates = {place: difference.interval.estimate for place, (difference, _) in against.items()}
+        best = max(estimates, key=lambda place: estimates[place] if measure.better else abs(estimates[place]))
         if parting := self._parting(rounds):
             return parting
         names = [market_name(self.sessions[it.runs[0]], self.sessions) if self.means else it.name for it in shown]
         runs = [self.sessions[run] for place in (best, baseline) for run in shown[place].runs]
         so_far = "" if all(run.over for run in runs) else "So far, "
-        difference, common = against[best]
-        return f"{so_far}{finding(difference, names[best], names[baseline])}{common}"
+        difference, row = against[best]
+        to_target = row.differences["rounds to target"] if measure is AUC else None
+        return f"{so_far}{finding(difference, names[best], names[baseline], to_target)}{row.common}"
 
     def _parting(self, rounds: Sequence[int]) -> str:
         """Return why forks are like their original so far; empty where they need not be."""

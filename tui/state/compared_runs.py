@@ -13,12 +13,13 @@ import numpy as np
 
 from fl.arrays import FloatArray
 from flmarket.analysis.results import report
-from flmarket.analysis.results.measures import MEASURES
+from flmarket.analysis.results.measures import AUC, MEASURES
 from flmarket.analysis.results.report import Difference, Estimate
-from flmarket.analysis.results.run_results import HELD, RunResult
+from flmarket.analysis.results.run_results import HELD, RunResult, lengthened
 from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.text import counted
 from learning.statistics.intervals import FEWEST, mean_band
+from learning.statistics.measure import Measure
 from scenarios.file.differences import names_among
 from scenarios.file.interventions import service_of
 from scenarios.file.schema import Intervention
@@ -28,10 +29,24 @@ from scenarios.logs.reading import FIGURES
 from scenarios.logs.run_state import RunState
 from tui.state.watched_run import Session
 
-SHOWN = ("final accuracy", "rounds to target", "spent", "served", "refused")
+SHOWN = ("AUC", "rounds to target", "final accuracy", "spent", "served", "refused")
 """The measures that are compared."""
 
-_MEASURES = [measure for measure in MEASURES if measure.name in SHOWN]
+
+def _prices(run: RunResult) -> dict[str, float]:
+    totals = zip(run.setting.services, run["spent"].sum(axis=0), run["served"].sum(axis=0), strict=True)
+    return {service: float(spent / served) for service, spent, served in totals if served}
+
+
+DECIDES = {
+    "test_accuracy": AUC,
+    "reward": next(measure for measure in MEASURES if measure.name == "normalised reward"),
+    "spent": next(measure for measure in MEASURES if measure.name == "spent"),
+    "mean_payment": Measure("mean price", "money paid for each offer that was served", 0, _prices),
+}
+"""The measure that says who is ahead, by the curve that is shown: of ``history.COMPARED``."""
+
+_MEASURES = list(dict.fromkeys([*(measure for measure in MEASURES if measure.name in SHOWN), *DECIDES.values()]))
 
 POINTS = 400
 """Points of a curve at most, about."""
@@ -111,7 +126,11 @@ def compare(
     baseline: int,  # the place of the group that the others are compared with
 ) -> list[ServiceRow]:
     """Return one row for each service and group, services together."""
-    results = [result_at(session, n) if n else None for session, n in zip(sessions, rounds, strict=True)]
+    lengths = _lengths(sessions, rounds)
+    results = [
+        result_at(session, n, length) if n else None
+        for session, n, length in zip(sessions, rounds, lengths, strict=True)
+    ]
     begun = {
         place: report.SeedGroup.of(own, _MEASURES)
         for place, group in enumerate(compared)
@@ -140,13 +159,26 @@ def compare(
     return [row for own in rows.values() for row in own]
 
 
+def _lengths(sessions: Sequence[Session], rounds: Sequence[int]) -> list[int]:
+    """Return the number of rounds that each run's means are over.
+
+    A run that all services have left is as long as the longest run that is shown; where that is so of all, as long as
+    it may be, as in reports.
+    """
+    ended = [bool(n) and _finished(session, n) for session, n in zip(sessions, rounds, strict=True)]
+    most = max(rounds, default=0)
+    if all(done for n, done in zip(rounds, ended, strict=True) if n):
+        return [session.scenario.rounds if session.scenario else most for session in sessions]
+    return [most if done else n for n, done in zip(rounds, ended, strict=True)]
+
+
 def _settled(mean: Mean, rests: bool) -> Mean:
     """Return a mean without its interval while a run is in progress."""
     return mean if rests else replace(mean, interval=replace(mean.interval, low=nan, high=nan))
 
 
-def result_at(session: Session, last: int) -> RunResult:
-    """Return a run as reports read it, as if it had ended after a round."""
+def result_at(session: Session, last: int, length: int = 0) -> RunResult:
+    """Return a run as reports read it, as if it had ended after a round: over ``length`` rounds, if these are more."""
     scenario, history = session.scenario, session.history
     assert scenario is not None  # noqa: S101 - known before the first round
     directory = session.directory or Path(session.hash8)
@@ -157,7 +189,7 @@ def result_at(session: Session, last: int) -> RunResult:
         policies=tuple(row.policy for row in history[last].services),
         seed=session.seed,
         directory=RunDirectory(directory),
-        curves={figure: history.column(figure, last) for figure in FIGURES},
+        curves={figure: lengthened(figure, history.column(figure, last), max(last, length)) for figure in FIGURES},
         exits=[history.exit_of(m, last) for m in range(len(scenario.services))],
     )
 

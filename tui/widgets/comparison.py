@@ -153,13 +153,15 @@ class CompareTable(TableView):
 
     COLUMNS = (
         TableColumn("sign", "#"),
-        TableColumn("run", "run", least=20, leaves=7, brief=12),
+        TableColumn("run", "run", least=20, leaves=8, brief=12),
         TableColumn("service", "service", least=10),
         TableColumn("policy", "policy", leaves=1),
-        TableColumn("final accuracy", "accuracy %", right=True, leaves=8, brief=10),
-        TableColumn(DELTA + "final accuracy", "Δ", right=True),
-        TableColumn("rounds to target", "target met in", right=True, leaves=9),
-        TableColumn(DELTA + "rounds to target", "Δ", right=True, leaves=5),
+        TableColumn("AUC", "AUC %", right=True, leaves=9, brief=8),
+        TableColumn(DELTA + "AUC", "Δ", right=True),
+        TableColumn("rounds to target", "target met in", right=True, leaves=11),
+        TableColumn(DELTA + "rounds to target", "Δ", right=True, leaves=7),
+        TableColumn("final accuracy", "accuracy %", right=True, leaves=10),
+        TableColumn(DELTA + "final accuracy", "Δ", right=True, leaves=5),
         TableColumn("spent", "spent", right=True, leaves=6),
         TableColumn(DELTA + "spent", "Δ", right=True, leaves=4),
         TableColumn("served", "served", right=True, leaves=3),
@@ -194,7 +196,7 @@ class CompareTable(TableView):
             **{DELTA + name: plain(_text(it), self._color(it)) for name, it in row.differences.items()},
         }
         if row.differences:
-            cells[DELTA + "final accuracy"].append(row.common)
+            cells[DELTA + "AUC"].append(row.common)
         if cells["rounds to target"].plain == "never" and not row.over:
             cells["rounds to target"] = plain("not yet")
         return [cells.get(column.key) or plain("") for column in self.COLUMNS]

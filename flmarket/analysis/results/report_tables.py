@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from flmarket.analysis.results.measures import ROUNDS_TO_TARGET
+from flmarket.analysis.results.measures import AUC, PERCENT, ROUNDS_TO_TARGET
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
 from flmarket.analysis.results.setting import RunSetting
@@ -17,9 +17,8 @@ from learning.statistics.intervals import FEWEST, Interval
 from learning.statistics.measure import MARKET, Measure
 from scenarios.file.differences import values_text
 
-AUC = "AUC"
 DECIDING = (
-    AUC, "final accuracy", "rounds to target", "spent",
+    AUC.name, "final accuracy", "rounds to target", "spent",
     *(f"{dqi} {what}" for dqi in ("DQI", "union DQI") for what in ("served", "bound ratio")),
 )  # fmt: skip
 """The measures that tables show first, with those that are asked for."""
@@ -203,7 +202,7 @@ def _privileged(policy: str) -> bool:
 
 def sentences(report: Report, setting: RunSetting) -> Iterator[str]:
     """Yield a sentence for each policy of a setting, in the order of ``ranked``; none without the measures for it."""
-    if not {AUC, ROUNDS_TO_TARGET.name} <= {measure.name for measure in report.measures}:
+    if not {AUC.name, ROUNDS_TO_TARGET.name} <= {measure.name for measure in report.measures}:
         return
     means = {(row.policy, row.measure.name): row for row in report.estimates if _of_market(row, setting)}
     base = means.get((report.baseline or "", ROUNDS_TO_TARGET.name))
@@ -211,8 +210,8 @@ def sentences(report: Report, setting: RunSetting) -> Iterator[str]:
     for policy in ranked(report, setting):
         met = means[policy, ROUNDS_TO_TARGET.name].to_target
         reached = f"{policy} {_reached(met)}"
-        auc = means[policy, AUC]
-        if (rounds := against.get((policy, ROUNDS_TO_TARGET.name))) and (area := against.get((policy, AUC))):
+        auc = means[policy, AUC.name]
+        if (rounds := against.get((policy, ROUNDS_TO_TARGET.name))) and (area := against.get((policy, AUC.name))):
             against_it = _against(rounds, met, base, report.baseline)
             yield f"{reached}{against_it}; its AUC is {_higher(area)}."
         else:
@@ -261,7 +260,7 @@ def effect_sentences(effects: Sequence[Difference]) -> Iterator[str]:
 
 
 def _is_auc(row: Estimate) -> bool:
-    return row.service == MARKET and row.measure.name == AUC
+    return row.service == MARKET and row.measure is AUC
 
 
 def _point(row: Estimate) -> str:
@@ -274,7 +273,7 @@ def ranked(report: Report, setting: RunSetting) -> list[str]:
     Where the report has no AUC, they are in the order of its estimates.
     """
     rows = [row for row in report.estimates if _of_market(row, setting)]
-    areas = {row.policy: row.interval.estimate for row in rows if row.measure.name == AUC}
+    areas = {row.policy: row.interval.estimate for row in rows if row.measure is AUC}
     return sorted(areas or dict.fromkeys(row.policy for row in rows), key=lambda policy: -areas.get(policy, 0.0))
 
 
@@ -314,14 +313,24 @@ def _apart(row: Difference, baseline: str | None) -> str:
     return f"{least}{_amount(row)} rounds {when} {baseline}{counted}"
 
 
-def finding(row: Difference, name: str, baseline: str) -> str:
-    """Return who is ahead on a service, by a measure of which more is better, and by how much."""
+def finding(row: Difference, name: str, baseline: str, to_target: Difference | None = None) -> str:
+    """Return who is ahead on a service, by a measure, by how much, and how much sooner if all runs met the target.
+
+    Nobody is ahead by a measure of which neither more nor less is better: there it says who has more.
+    """
+    what, first, second = row.measure.name, name, baseline
+    if row.interval.estimate * (row.measure.better or 1) < 0 and _clear(row):
+        first, second = baseline, name
+        to_target = to_target and replace(to_target, interval=_opposite(to_target.interval))
+    sooner = f"; {first} meets the target {_apart(to_target, second)}" if to_target and not to_target.bound else ""
+    unit = f" points of {what}" if row.measure.limits == PERCENT else f" in {what}"
     if not row.interval.estimate:
-        return f"{name} and {baseline} are the same on {row.service}"
+        return f"{first} and {second} have the same {what} on {row.service}{sooner}"
     if not _clear(row):
-        return f"{name} and {baseline} are not clearly apart on {row.service}: {_signed(row)}"
-    first, second = (name, baseline) if row.interval.estimate > 0 else (baseline, name)
-    return f"{first} is ahead of {second} by {_amount(row)} on {row.service}"
+        return f"{first} and {second} are not clearly apart on {row.service}: {_signed(row)}{unit}{sooner}"
+    if not row.measure.better:
+        return f"{what} is {_amount(row)} higher with {first} than with {second} on {row.service}{sooner}"
+    return f"{first} is ahead of {second} by {_amount(row)}{unit} on {row.service}{sooner}"
 
 
 def _clear(row: Difference) -> bool:
@@ -344,8 +353,12 @@ def _signed(row: Estimate) -> str:
 def _amount(row: Difference) -> str:
     """Return a difference, or its opposite if that is the positive one."""
     it = row.interval
-    positive = it if it.estimate > 0 else Interval(-it.estimate, -it.high, -it.low, it.p)
+    positive = it if it.estimate > 0 else _opposite(it)
     return row.measure.text(positive.estimate) + _ends(replace(row, interval=positive))
+
+
+def _opposite(it: Interval) -> Interval:
+    return Interval(-it.estimate, -it.high, -it.low, it.p)
 
 
 def _ends(row: Estimate) -> str:

@@ -39,6 +39,12 @@ _COUNTS = ("wanted", "served", "refused")
 _INTERESTS = ("cost", "data_size", "reported_size", "emd", "reported_emd")
 
 
+def lengthened(column: str, values: FloatArray, count: int) -> FloatArray:
+    """Return [count, M] a column of a run that all services have left before: some are held, nothing more is spent."""
+    after = values[-1:] if column in HELD else np.zeros_like(values[-1:])
+    return np.concatenate([values, np.repeat(after, count - len(values), axis=0)])
+
+
 class Tables(dict[str, "pd.DataFrame"]):
     """A run's tables by name, each read when it is first looked at."""
 
@@ -91,8 +97,7 @@ class RunResult:
             values = np.asarray(rounds[column], dtype=np.float64).reshape(played, -1)
             if not np.isfinite(values).all():
                 raise InputError(f"{directory.path}: rounds.csv: a number of {column} is not finite")
-            after = values[-1:] if column in HELD else np.zeros_like(values[-1:])
-            curves[column] = np.concatenate([values, np.repeat(after, count - played, axis=0)])
+            curves[column] = lengthened(column, values, count)
             if column in _MONEY:
                 curves[column] /= MICRO
         left = np.asarray(rounds["status"], dtype=object) == Status.REACHED

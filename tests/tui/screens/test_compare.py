@@ -278,12 +278,14 @@ async def test_a_small_terminal_has_the_whole_finding_and_each_name_state_and_di
     async with showing(app, CompareScreen(sessions, app), (80, 24)) as (pilot, screen):
         await pilot.press("tab", "tab")
         shown = " ".join(painted(app).split())
-        assert re.search(r"mahdrl-mine is ahead of mahdrl-paper by \S+ \[\S+ \S+\] on gamma \(3 common seeds\) ", shown)
+        assert re.search(
+            r"mahdrl-mine is ahead of mahdrl-paper by \S+ \[\S+ \S+\] points of AUC on gamma \(3 common seeds\) ", shown
+        )
         assert "different seeds: part of the difference is chance" in shown
         assert all(f" {n} {name} · round 12 ✔ " in shown for n, name in enumerate(names, start=1))
         table = screen.query_one(CompareTable)
         for row in range(8):  # that are seen
-            cells = [str(table.cell(row, DELTA * delta + "final accuracy")) for delta in (False, True)]
+            cells = [str(table.cell(row, DELTA * delta + "AUC")) for delta in (False, True)]
             assert " ".join([cells[0].split()[0], *cells[1:]]).strip() in shown, shown  # a mean's own interval has gone
 
 
@@ -457,7 +459,7 @@ async def test_plots_have_targets_and_differences_and_are_saved(
         await pilot.resize_terminal(80, 24)
         await pilot.pause()
         assert not differences.display
-        assert re.search(r"accuracy % +Δ ", painted(app))
+        assert re.search(r"AUC % +Δ ", painted(app))
     text = (tmp_path / "comparison.svg").read_text()
     assert "accuracy" in text
     assert "Cancel" not in text  # it is of the comparison, not of the dialog
@@ -496,17 +498,21 @@ async def test_the_first_line_says_who_is_ahead_by_the_difference_in_the_table(
         table = screen.query_one(CompareTable)
         for service, row in (("alpha", 1), ("beta", 3), ("gamma", 5)):
             first, *_ = status(screen).splitlines()
-            shown = str(table.cell(row, DELTA + "final accuracy"))
+            shown = str(table.cell(row, DELTA + "AUC"))
             difference, interval = shown.split(" ", 1)
             if difference == "+0.00":
-                assert first.strip() == f"d-first and as-configured are the same on {service}"
+                assert first.strip().startswith(f"d-first and as-configured have the same AUC on {service}")
             elif "[-" in interval and ", -" not in interval:
-                assert first.strip() == f"d-first and as-configured are not clearly apart on {service}: {shown}"
+                found = f"d-first and as-configured are not clearly apart on {service}: {shown} points of AUC"
+                assert first.strip().startswith(found)
             else:
                 ahead = difference[0] == "+"
                 names = ("d-first", "as-configured") if ahead else ("as-configured", "d-first")
                 assert first.strip().startswith(f"{names[0]} is ahead of {names[1]} by {difference[1:]} [")
-                assert first.strip().endswith(f"] on {service}")
+                assert f"] points of AUC on {service}" in first
+            # Where all runs of both met the target, it says how much sooner.
+            met = table._shown[row].differences["rounds to target"].bound == ""
+            assert (" the target " in first) == met
             await pilot.press("tab")
 
 
@@ -516,7 +522,7 @@ async def test_with_unequal_seeds_the_difference_says_over_how_many_it_is(
     sessions = batch(play_small, scenario_text, 3)[1:]
     async with showing(app, CompareScreen(sessions, app), (200, 60)) as (pilot, screen):
         table = screen.query_one(CompareTable)
-        assert str(table.cell(1, DELTA + "final accuracy")).endswith(" (2 common seeds)")
+        assert str(table.cell(1, DELTA + "AUC")).endswith(" (2 common seeds)")
         assert status(screen).splitlines()[0].rstrip().endswith(" (2 common seeds)")
         assert "different seeds" in status(screen)
         # One run that has begun, and one of another seed that has not.
@@ -634,6 +640,52 @@ def test_means_intervals_and_paired_differences(play_small: Play, scenario_text:
     assert other.means["rounds to target"].text == "never"
     met = rows[0].means["rounds to target"].to_target
     assert met.reached.all()  # alpha leaves early in all of them
+
+
+def test_auc_is_that_of_reports_and_of_live_runs_over_the_rounds_that_both_have(
+    play_small: Play, scenario_text: str
+) -> None:
+    sessions = batch(play_small, scenario_text, 1)
+    base, other = compare(sessions, [12, 12], groups(sessions), 0)[:2]
+    early = [run.history.column("test_accuracy", 12)[:, 0] for run in sessions]
+    assert base.means["AUC"].interval.estimate == pytest.approx(100 * early[0].mean())
+    assert other.differences["AUC"].interval.estimate == pytest.approx(100 * (early[1] - early[0]).mean())
+    base, other = compare(sessions, [5, 5], groups(sessions), 0)[:2]
+    assert base.means["AUC"].interval.estimate == pytest.approx(100 * early[0][:5].mean())
+    assert other.differences["AUC"].interval.estimate == pytest.approx(100 * (early[1] - early[0])[:5].mean())
+
+
+def test_a_run_that_all_services_have_left_early_has_the_auc_of_the_report(
+    play_small: Play, scenario_text: str
+) -> None:
+    text = re.sub(r"target_accuracy = [\d.]+", "target_accuracy = 0.15", scenario_text)
+    session = play_small(text)
+    last = len(session.history)
+    assert last < 12
+    [row, *_] = compare([session], [last], groups([session]), 0)
+    curve = session.history.column("test_accuracy", last)[:, 0]
+    whole = np.concatenate([curve, np.full(12 - last, curve[-1])])
+    assert row.means["AUC"].interval.estimate == pytest.approx(100 * whole.mean())
+
+
+async def test_the_finding_is_about_what_is_shown(app: MarketApp, play_small: Play, scenario_text: str) -> None:
+    sessions = batch(play_small, scenario_text, 3)
+    async with showing(app, CompareScreen(sessions, app), (200, 60)) as (pilot, screen):
+        await pilot.press("tab", "tab")
+        for measure in ("AUC", "normalised reward", "spent", "mean price", "AUC"):
+            assert measure in status(screen).splitlines()[0]
+            await pilot.press("v")
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
+async def test_the_titles_end_in_an_ellipsis_where_columns_find_no_room(
+    app: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int]
+) -> None:
+    async with showing(app, CompareScreen(batch(play_small, scenario_text, 3), app), size) as (_, screen):
+        table = screen.query_one(CompareTable)
+        titles = table.head()[1].plain.rstrip()
+        assert titles.endswith(" …") == (len(table._widths) < len(table.columns)), titles
+        assert len(titles) <= table.scrollable_content_region.width
 
 
 def test_fewer_than_three_seeds_and_runs_in_progress_have_no_interval(play_small: Play, scenario_text: str) -> None:

@@ -43,6 +43,13 @@ def last(run: Run) -> dict[str, float]:
     return dict(zip(run.services, 100 * run.rounds.test_accuracy[-len(run.services) :], strict=True))
 
 
+def auc(run: Run) -> dict[str, float]:
+    """Return the mean accuracy of each service over all rounds of the scenario, %: one that left keeps its last."""
+    played = 100 * run.rounds.test_accuracy.to_numpy().reshape(-1, len(run.services))
+    held = np.concatenate([played, np.repeat(played[-1:], run.scenario["rounds"] - len(played), axis=0)])
+    return dict(zip(run.services, held.mean(axis=0), strict=True))
+
+
 def met(run: Run) -> int:
     return len(run.rounds.service[run.rounds.status == "reached"].unique())
 
@@ -52,6 +59,7 @@ def measured(run: Run, service: str) -> dict[str, float]:
     own = run.rounds[run.rounds.service == service]
     reached = own["round"][own.status == "reached"]
     return {
+        "AUC": auc(run)[service],
         "final accuracy": last(run)[service],
         "rounds to target": float(reached.iloc[0] if len(reached) else own["round"].iloc[-1]),
         "spent": own.spent.sum() / MICRO,
@@ -121,7 +129,7 @@ async def test_batch_and_its_league_show_what_the_files_say(
         for line in lines_of(screen.query_one(LeagueChart)):
             if (policy := line.strip("│ ").split(" ")[0]) in POLICIES:
                 group = [run for (name, _), run in runs.items() if name == policy]
-                mean, low, high = interval([float(np.mean([*last(run).values()])) for run in group], 0, 100)
+                mean, low, high = interval([float(np.mean([*auc(run).values()])) for run in group], 0, 100)
                 ends: list[float] = [low, high] if "[" in line else []
                 words = line.partition(policy)[2].rstrip("│ ")
                 checked.numbers("league", words, len(group), len(group), mean, *ends)
@@ -136,6 +144,7 @@ def _compare_row(checked: Checked, cells: dict[str, str], group: Sequence[Run]) 
         "accuracy": [float(np.mean([*last(run).values()])) for run in group][:1]
         if len(group) == 1
         else [float(np.mean([np.mean([*last(run).values()]) for run in group]))],
+        "auc": [float(np.mean([np.mean([*auc(run).values()]) for run in group]))],
         "met": [float(np.mean([met(run) for run in group])), len(group[0].services)],
     }
     for key in cells.keys() & wanted.keys():
@@ -179,7 +188,7 @@ async def _compare_table(
         own, base = measures[service, name], measures[service, baseline]
         for measure in own[0]:
             values = [one[measure] for one in own]
-            wanted: list[float] = interval(values, 0, 100 if measure == "final accuracy" else float("inf"))
+            wanted: list[float] = interval(values, 0, 100 if measure in {"AUC", "final accuracy"} else float("inf"))
             if measure == "rounds to target":
                 reached = sum(
                     service in set(run.rounds.service[run.rounds.status == "reached"]) for run in groups[name]
@@ -196,13 +205,13 @@ async def _compare_table(
         for service in services:
             found = words_of(screen.query_one("#compare-status"))
             pairs = [
-                one["final accuracy"] - other["final accuracy"]
+                one["AUC"] - other["AUC"]
                 for one, other in zip(*(measures[service, name] for name in groups), strict=True)
             ]
             ends = interval(pairs)
             if "ahead" in found and ends[0] < 0:
                 ends = [-ends[0], -ends[2], -ends[1]]
-            elif "not clearly" in found:
+            elif "not clearly apart" in found:
                 mean, low, high = interval([-pair for pair in pairs])
                 ends = [mean, low, high]
             words = re.search(r"[+-]?[\d.]+ \[.*?\]", found)

@@ -12,13 +12,13 @@ import pytest
 
 from flmarket.analysis.figures.drawing import images
 from flmarket.analysis.figures.report_figures import curves, figures
-from flmarket.analysis.results.measures import jain, report_measures
+from flmarket.analysis.results.measures import ROUNDS_TO_TARGET, jain, report_measures
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.report_formats import csv_text, html_page, latex, markdown
 from flmarket.analysis.results.report_tables import finding, introduction, sentences, tables
 from flmarket.analysis.results.run_results import read, remarks
 from flmarket.core.errors import InputError
-from learning.statistics.intervals import holm
+from learning.statistics.intervals import Interval, holm
 from scenarios.logs.columns import OFFERS, ROUNDS
 from scenarios.logs.directory import RunDirectory
 from support.runs import RECORDED, reseal
@@ -254,17 +254,27 @@ def test_what_comparisons_come_to_is_said_in_words_the_best_policy_first(tmp_pat
         "two reaches no target, nor does one; its AUC is 1.25 [0.94, 1.56] points higher.",
         "one reaches no target; its AUC is 25.62 [24.07, 27.18] %.",
     ]
-    [row, *_] = (row for row in report.differences if (row.measure.name, row.service) == ("final accuracy", "a"))
-    assert finding(row, "two", "one") == f"two is ahead of one by {row.text.lstrip('+')} on a"
+    [row, *_] = (row for row in report.differences if (row.measure.name, row.service) == ("AUC", "a"))
+    assert finding(row, "two", "one") == f"two is ahead of one by {row.text.lstrip('+')} points of AUC on a"
     interval = row.interval
     lower = replace(row, interval=replace(interval, estimate=-5.0, low=-8.0, high=-2.0))
-    assert finding(lower, "two", "one") == "one is ahead of two by 5.00 [2.00, 8.00] on a"
+    assert finding(lower, "two", "one") == "one is ahead of two by 5.00 [2.00, 8.00] points of AUC on a"
     unclear = replace(row, interval=replace(interval, estimate=5.0, low=-1.0, high=11.0))
-    assert finding(unclear, "two", "one") == "two and one are not clearly apart on a: +5.00 [-1.00, 11.00]"
+    assert (
+        finding(unclear, "two", "one") == "two and one are not clearly apart on a: +5.00 [-1.00, 11.00] points of AUC"
+    )
     single = replace(row, seeds=1, interval=replace(interval, estimate=5.0, low=nan, high=nan))
-    assert finding(single, "two", "one") == "two is ahead of one by 5.00 (n = 1: no interval) on a"
+    assert finding(single, "two", "one") == "two is ahead of one by 5.00 (n = 1: no interval) points of AUC on a"
     nothing = replace(single, interval=replace(single.interval, estimate=0.0))
-    assert finding(nothing, "two", "one") == "two and one are the same on a"
+    assert finding(nothing, "two", "one") == "two and one have the same AUC on a"
+    [missed] = (row for row in report.differences if (row.measure, row.service) == (ROUNDS_TO_TARGET, "a"))
+    assert finding(row, "two", "one", missed) == finding(row, "two", "one")  # which neither met
+    met = replace(missed, bound="", interval=Interval(-3.0, -4.0, -2.0))
+    assert finding(row, "two", "one", met).endswith(" on a; two meets the target 3.0 [2.0, 4.0] rounds before one")
+    assert finding(lower, "two", "one", met).endswith(" on a; one meets the target 3.0 [2.0, 4.0] rounds after two")
+    [spent] = (row for row in report.differences if (row.measure.name, row.service) == ("spent", "a"))
+    dearer = replace(spent, interval=Interval(-2.0, -3.0, -1.0))
+    assert finding(dearer, "two", "one") == "spent is 2.00 [1.00, 3.00] higher with one than with two on a"
     assert list(sentences(make_report(report.runs, baseline="two"), setting))[1] == (
         "one reaches no target, nor does two; its AUC is 1.25 [0.94, 1.56] points lower."
     )
