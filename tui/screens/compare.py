@@ -75,6 +75,7 @@ holds out validation images, services meet their targets by the accuracy on thos
 The first line says who is ahead on the service in the plot: of several, the best against the baseline. It goes by AUC,
 the mean accuracy over the rounds, as `flmarket report` does, and says how much sooner the target was met where all runs
 of both met it; beside another curve ([b]v[/b]) it goes by the normalised reward, what was spent, or the mean price.
+Columns that find no room are left out, those that decide least first, and … ends the titles.
 
 Δ is the difference from the baseline: at first the original if there are forks of it, else the first run ([b]b[/b]
 chooses the next one). All numbers are for the last round that every run has reached ([b]l[/b]: for each run's latest

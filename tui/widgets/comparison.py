@@ -145,6 +145,7 @@ def _targets(sessions: Sequence[Session], rounds: Sequence[int], service: str) -
     return list(dict.fromkeys(row.target_accuracy for row in rows if row.service == service))
 
 
+LEFT_OUT = " …"  # ends the titles where columns find no room
 DELTA = "Δ "  # stands before the key of a difference's column
 
 
@@ -167,6 +168,7 @@ class CompareTable(TableView):
         TableColumn("served", "served", right=True, leaves=3),
         TableColumn("refused", "refused", right=True, leaves=2),
     )
+    SPARE = len(LEFT_OUT)
 
     _shown: Sequence[ServiceRow] = ()
     _names: Sequence[str] = ()
@@ -200,6 +202,10 @@ class CompareTable(TableView):
         if cells["rounds to target"].plain == "never" and not row.over:
             cells["rounds to target"] = plain("not yet")
         return [cells.get(column.key) or plain("") for column in self.COLUMNS]
+
+    def head(self) -> tuple[Text, Text]:
+        gutter, titles = super().head()
+        return gutter, titles.append(LEFT_OUT) if len(self._widths) < len(self.columns) else titles
 
     def line(self, index: int) -> tuple[Text, Text]:
         """Return a row. A mean whose interval has no room stands alone: that of the difference decides."""

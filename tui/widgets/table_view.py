@@ -34,6 +34,7 @@ class TableView(LineView):
             self.key = key
 
     COLUMNS: Sequence[TableColumn] = ()  # to begin with
+    SPARE = 0  # cells behind the columns that these do not take
 
     def __init__(self, *, id: str | None = None) -> None:  # noqa: A002 - Textual's own name
         super().__init__(id=id)
@@ -71,7 +72,7 @@ class TableView(LineView):
         for place, column in enumerate(self.columns):
             widest = max((row[place].cell_len for row in shown), default=0)
             self._widest[column.key] = max(len(column.label), widest, self._widest.get(column.key, 0))
-        self._widths = laid_out(self.columns, self._widest, self.room)
+        self._widths = laid_out(self.columns, self._widest, self.room - self.SPARE)
         self.resize(self.count, self.room)
 
     def watch_cursor(self, old: int, new: int) -> None:
