@@ -125,6 +125,8 @@ async def test_every_dialog_and_the_form_take_keys_at_once_as_they_take_them_one
             keys = ["space", "down", "space", "down", "space", "tab", "7", *draw.choices(KEYS, k=6)]
             if kind is not Palette and kind is not PickRunsDialog:
                 keys.append("enter")
+            if kind is SearchLine:  # which they leave for the screen below, where what they did would stay
+                keys = [key for key in keys if "tab" not in key]
             slow = await outcome(pilot, opened(app, at_home, play_small), keys, ahead=False)
             fast = await outcome(pilot, opened(app, at_home, play_small), keys, ahead=True)
             assert fast == slow, (kind.__name__, keys)
@@ -151,6 +153,21 @@ async def test_marks_go_to_the_lines_on_which_space_was_pressed(app: MarketApp, 
         await pilot.pause()
         assert place == 0
         assert before ^ set(marks.selected) == {marks.get_option_at_index(index).value for index in range(3)}
+
+
+async def test_what_is_typed_after_a_search_goes_to_the_part_that_it_was_left_for(
+    app: MarketApp, small: Path, play_small: Play
+) -> None:
+    async with app.run_test(size=(120, 40)) as pilot:
+        app.push_screen(dialog := SCREENS[StartRunDialog](app, small, play_small))
+        await pilot.pause()
+        marks, paused = dialog.query_one(SelectionList), dialog.query_one("#paused", Checkbox)
+        before = set(marks.selected)
+        typed(app, *"lcfa", "space", *"noise", "escape", *"hqfa", "shift+tab", "space")
+        await until(pilot, lambda: paused.value)
+        assert app.screen is dialog
+        assert set(marks.selected) - before == {"lcfa"}
+        assert "hqfa" in str(marks.get_option_at_index(marks.highlighted or 0).prompt)
 
 
 async def test_what_is_typed_after_tab_goes_to_the_next_field(app: MarketApp, small: Path, play_small: Play) -> None:
