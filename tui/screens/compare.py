@@ -195,13 +195,12 @@ that are clear (their interval is without 0) are green where they are for the be
         self, rows: Sequence[ServiceRow], rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int
     ) -> str:
         """Return who is ahead of the baseline on the service in the plot, or whom the baseline leaves behind."""
-        measure = DECIDES[self.metric]
-        against = {
-            row.group: (row.differences[measure.name], row)
-            for row in rows
-            if row.service == self.services[self.service] and measure.name in row.differences
-        }
+        measure, service = DECIDES[self.metric], self.services[self.service]
+        own = [row for row in rows if row.service == service]
+        against = {row.group: (row.differences[measure.name], row) for row in own if measure.name in row.differences}
         if not against:
+            if any(row.differences for row in own):
+                return f"No client has served {service} in both: no {measure.name} to compare"
             begun = {row.group for row in rows}
             if baseline in begun and len(begun) > 1:
                 return "No seed in common: no differences"

@@ -677,6 +677,15 @@ async def test_the_finding_is_about_what_is_shown(app: MarketApp, play_small: Pl
             await pilot.press("v")
 
 
+async def test_without_clients_there_is_no_price_to_compare(
+    app: MarketApp, play_small: Play, scenario_text: str
+) -> None:
+    sessions = batch(play_small, scenario_text.replace("budget = 10", "budget = 0.001"), 1)
+    async with showing(app, CompareScreen(sessions, app), (120, 40)) as (pilot, screen):
+        await pilot.press("v", "v", "v")
+        assert "No client has served alpha in both: no mean price to compare" in status(screen)
+
+
 @pytest.mark.parametrize("size", [(80, 24), (120, 40), (200, 60)])
 async def test_the_titles_end_in_an_ellipsis_where_columns_find_no_room(
     app: MarketApp, play_small: Play, scenario_text: str, size: tuple[int, int]
