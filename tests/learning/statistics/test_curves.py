@@ -49,6 +49,7 @@ def test_auc_counts_from_the_arrival():
     curves = np.array([[0.1, 0.1], [0.3, 0.1], [0.5, 0.9]])
     assert area_under_curve(curves, [1, 3]).tolist() == pytest.approx([0.3, 0.9])
     assert area_under_curve([curves, curves / 2], [2, 1]) == pytest.approx(np.array([[0.4, 1.1 / 3], [0.2, 0.55 / 3]]))
+    assert area_under_curve(curves[:2], [1, 3]).tolist() == pytest.approx([0.2, 0.1])  # has not arrived yet
 
 
 def test_rounds_to_target_counts_from_one_and_censors_at_the_last_round():
