@@ -87,6 +87,7 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
         "cubic.py",
         "contracts.py",
         "half_way.py",
+        "half_of_them.py",
         "on_delivery.py",
         "image_price.py",
         "best_gain.py",
