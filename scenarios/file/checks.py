@@ -146,6 +146,13 @@ def _times(scenario: Scenario) -> Iterator[Mistake]:
                 ("services", i, "budget_cap"),
                 f"must be at least the budget of {number(service.budget)}, not {number(service.budget_cap)}",
             )
+        for at, change in enumerate(scenario.interventions):
+            cap, value = service.budget_cap, change.value
+            if cap is None or change.key != f"services.{service.name}.budget" or not isinstance(value, int | float):
+                continue
+            if value > cap:
+                what = f"must be at most the budget_cap of {number(cap)}, not {number(value)}"
+                yield Mistake(("interventions", at, "value"), what)
         if service.arrival > scenario.rounds:
             yield Mistake(
                 ("services", i, "arrival"),

@@ -295,6 +295,14 @@ def test_an_environment_plays_it() -> None:
         ({"market.mechanism": "vcg"}, "'vcg' clears all clients of a round together, and in a continuous market"),
         ({"market.mechanism": "iterated"}, "'iterated' .* and in a continuous market cores come free one by one"),
         ({"clients.behaviour.kind": "adaptive"}, "'adaptive' learns from rounds that end with their work"),
+        (
+            {
+                "services.digits.budget_cap": 50,
+                "interventions": [{"round": 3, "key": "services.digits.budget", "value": 80}],
+            },
+            r"interventions.value: must be at most the budget_cap of 50\.0, not 80",
+        ),
+        ({"services.digits.budget_cap": 5}, r"must be at least the budget of 40\.0, not 5\.0"),
         ({"market.contract_rounds": 2}, "contract_rounds.*must be 1 where work outlasts rounds"),
         ({"market.impressions": "sequential"}, 'impressions.*must be "together" where work outlasts rounds'),
         ({"clients.response.kind": "quadratic"}, "clients.response: cannot be given where work outlasts rounds"),
