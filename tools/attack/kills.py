@@ -15,6 +15,7 @@ from attack.shell import differences, end, flmarket, results, start
 REAL = ("quickstart", "--rounds", "8", "--workers", "1")
 BATCH = ("scarce", "--rounds", "40", "--set", "training.backend=surrogate", "--policy", "hqfa", "--policy", "lcfa",
          "--seeds", "2")  # fmt: skip
+ONGOING = ("stragglers", "--set", "training.local_epochs=40", "--set", "services.*.target_accuracy=1.0")
 TRAIN = ("scarce", "--backend", "surrogate", "--set", "rounds=6", "--episodes", "6", "--evaluate-every", "3",
          "--resume")  # fmt: skip
 
@@ -78,6 +79,12 @@ CAMPAIGNS = (
     Campaign(
         "kill-batch", "`run --jobs 2` of four runs, killed likewise", 60,
         lambda random, folder: killed(random, folder, "run", *BATCH, "--jobs", "2", signals=ANY),
+    ),
+    Campaign(
+        "kill-ongoing", "`run` of a continuous market, killed likewise while clients are at work", 60,
+        lambda random, folder: killed(
+            random, folder, "run", *ONGOING, "--workers", random.choice(("1", "2", "4")), signals=ANY
+        ),
     ),
     Campaign(
         "kill-train", "`train` killed likewise: the agents of an undisturbed training", 30,
