@@ -264,6 +264,7 @@ def test_an_edit_of_what_a_plugin_file_imports_is_another_version(
     one_service: str, write: Write, tmp_path: Path, shelf: Shelf, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "helper", raising=False)  # another test's
     helper = write("MARKUP = 0.5\n", "helper.py")
     load_plugin(spender := write(IMPORTING))
     runs = plan([parse(one_service)], ["big-spender"], [0], tmp_path / "runs", shelf)

@@ -95,7 +95,7 @@ CHOSEN = (
     Chosen(_HIRED, "it.service == service and it.last > number", "it.last > number", _CONTRACTS),
     Chosen("des/participation.py", "owed + left // length", "left // length", _CONTRACTS),
     Chosen(_CLEARING, "spec.budget - due.get(m, 0) if", "spec.budget if", _CONTRACTS),
-    Chosen(_LEDGER, "- self.accounts[service].paid - owed if", "- self.accounts[service].paid if", _CONTRACTS),
+    Chosen(_LEDGER, "account.paid - account.committed - owed", "account.paid - account.committed", _CONTRACTS),
     Chosen(_CLEARING, "current.due.get(m, 0) - int(spent[m])", "current.due.get(m, 0) - 0", _TURNS),
     Chosen("des/allocation.py", "if it not in gone", "if it >= 0", _TURNS),
     # measures

@@ -148,7 +148,9 @@ async def test_a_whole_sweep_is_started_with_its_policies_and_seeds_and_is_what_
     small: Path, scenario_text: str
 ) -> None:
     out, file = small / "runs", small / "swept.toml"
-    file.write_text(scenario_text + '[sweep]\n"clients.cores" = [1, 2]\n')
+    # long enough for its bar to be seen
+    long = re.sub(r"target_accuracy = [\d.]+", "target_accuracy = 1.0", scenario_text).replace("= 12 #", "= 600 #")
+    file.write_text(long + '[sweep]\n"clients.cores" = [1, 2]\n')
     app = MarketApp(out=out, folder=small)
     async with app.run_test(size=(120, 40)) as pilot:
         app.ask_and_run(file.read_text(), str(file))
@@ -556,5 +558,5 @@ async def test_a_folder_without_runs_and_one_that_goes_away(small: Path) -> None
         (place / "rounds.csv").write_bytes(b"\xff\xfe,,\n1")
         await until(pilot, lambda: "✘ unreadable" in text(screen, "#batch-table"))
         assert "meta.json: is damaged" in text(screen, "#batch-detail")
-        await pilot.resize_terminal(120, 36)
+        await pilot.resize_terminal(140, 36)
         await until(pilot, lambda: "meta.json: is damaged" in text(screen, "#batch-table"), "the reason, not the path")

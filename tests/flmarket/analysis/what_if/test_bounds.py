@@ -114,9 +114,11 @@ def test_a_bound_that_is_not_proven_is_that_of_the_relaxation(monkeypatch: pytes
     assert exact.value < relaxed.value < 1.1 * exact.value
 
 
-@pytest.mark.parametrize(
-    "name", ["changing", "scarce", *slow(*(name for name in builtin_names() if name not in ("changing", "scarce")))]
-)
+# Work outlasts the rounds of `stragglers`, which have no bounds.
+OTHERS = [name for name in builtin_names() if name not in ("changing", "scarce", "stragglers")]
+
+
+@pytest.mark.parametrize("name", ["changing", "scarce", *slow(*OTHERS)])
 def test_nobody_gets_more_than_the_bound(name: str, tmp_path: Path) -> None:
     early = ["services.fashion-late.arrival=2"] if name == "changing" else []
     scenario = load(name, ["training.backend=surrogate", "rounds=2", *early])
