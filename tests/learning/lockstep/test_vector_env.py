@@ -21,8 +21,9 @@ from scenarios.build import market_factory
 from scenarios.file.schema import Scenario
 from scenarios.loader import builtin_names, load
 
-# Not "crowd" (10,000 clients: too large for a test), and not those whose data lasts, or that have secrets.
-BUILTIN = sorted({*builtin_names()} - {"crowd", "changing", "private"})
+# Not "crowd" (10,000 clients: too large for a test), and not those whose data lasts, that have secrets, or whose work
+# outlasts rounds.
+BUILTIN = sorted({*builtin_names()} - {"crowd", "changing", "private", "stragglers"})
 ROUNDS, STEPS = 14, 34
 
 
