@@ -182,7 +182,9 @@ that are clear (their interval is without 0) are green where they are for the be
             session.seen(self)
         rounds, shown, baseline = self._rounds, self.shown, self.baseline
         rows = compare(self.sessions, rounds, shown, baseline)
-        self._status(rounds, shown, baseline, self._finding(rows, rounds, shown, baseline))
+        # Until a run has been read, nothing is known of its services.
+        finding = self._finding(rows, rounds, shown, baseline) if self.services else ""
+        self._status(rounds, shown, baseline, finding)
         if not self.services:
             return
         service = self.services[self.service]

@@ -383,6 +383,13 @@ async def test_a_fork_that_has_not_begun_is_compared_with_its_original(app: Mark
         assert status(screen).startswith(" fork of small has no round yet")
 
 
+async def test_runs_that_have_not_been_read_yet_are_waited_for(app: MarketApp) -> None:
+    """Nothing is known of their services, as where Batch opens Compare and the files are still to be read."""
+    async with showing(app, CompareScreen([Session("one"), Session("other")], app), (120, 40)) as (_, screen):
+        assert screen.services == []
+        assert "ahead" not in status(screen)
+
+
 def test_a_mark_says_what_changed_first(play_small: Play, scenario_text: str) -> None:
     def fork(*changes: tuple[int, str, str]) -> Session:
         tables = (f'[[interventions]]\nround = {n}\nkey = "{key}"\nvalue = {value}\n' for n, key, value in changes)
