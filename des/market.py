@@ -390,14 +390,11 @@ class Market:
         current.trained = trained
         self._require_finite(current)
         for m in current.active:
-            name, state = self._names[m], self.states[m]
+            name = self._names[m]
             if name in renewed:
-                state.accuracy, state.test_accuracy = current.trained[name].accuracy, current.trained[name].reported
-                journal.record(Kind.EVALUATE, name, amount=state.accuracy)
+                self._evaluate(m, current, trained[name])
             ledger.lapse(name)
-            if state.leave_at(current.services[m].target_accuracy):
-                journal.record(Kind.EXIT, name, amount=state.accuracy)
-                ledger.leave(name)
+            if self._leaves(m, current):
                 federation.forget(name)
         if number >= self.rounds or not any(state.stays for state in self.states):
             # whoever is still at work is waited for and paid, though no model follows
@@ -429,18 +426,17 @@ class Market:
 
     def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
         """End a service's work: it aggregates, evaluates, and pays, unless all pay together."""
-        name, state, journal = self._names[m], self.states[m], current.journal
+        name = self._names[m]
         outcome = current.trained.get(name)
         if outcome is not None:
-            journal.record(Kind.AGGREGATE, name, amount=sum([job.samples for job in current.served(m)]))
-            state.accuracy, state.test_accuracy = outcome.accuracy, outcome.reported
-            journal.record(Kind.EVALUATE, name, amount=state.accuracy)
+            current.journal.record(Kind.AGGREGATE, name, amount=sum([job.samples for job in current.served(m)]))
+            self._evaluate(m, current, outcome)
         if not self.mechanism.settles_together:
             self._pay(m, current)
 
     def _pay(self, m: int, current: Round) -> None:
         """End a service's round: it pays its clients, and exits if it met its target."""
-        name, state, journal = self._names[m], self.states[m], current.journal
+        name, journal = self._names[m], current.journal
         served = current.served(m)
         for job in served:
             self.ledger.pay(name, job.client, job.price)
@@ -449,13 +445,25 @@ class Market:
         if self.contracts.length(current.number) > 1:
             hired = ((job.client, job.core, job.price) for job in served if job not in current.hired.get(m, ()))
             self.contracts.sign(current.number, m, hired)
-        if state.leave_at(current.services[m].target_accuracy):
-            journal.record(Kind.EXIT, name, amount=state.accuracy)
-            self.ledger.leave(name)
+        if self._leaves(m, current):
             for client, fee in self.contracts.cancel(current.number, m):
                 self.ledger.cancel(name, client, fee)
                 current.fees[m] = current.fees.get(m, 0) + fee
                 journal.record(Kind.CANCEL, name, client, amount=fee)
+
+    def _evaluate(self, m: int, current: Round, outcome: TrainingOutcome) -> None:
+        """Let a service know how accurate its new model is."""
+        state = self.states[m]
+        state.accuracy, state.test_accuracy = outcome.accuracy, outcome.reported
+        current.journal.record(Kind.EVALUATE, self._names[m], amount=state.accuracy)
+
+    def _leaves(self, m: int, current: Round) -> bool:
+        """Let a service leave if it has met its target; return whether it does."""
+        state, name = self.states[m], self._names[m]
+        if leaves := state.leave_at(current.services[m].target_accuracy):
+            current.journal.record(Kind.EXIT, name, amount=state.accuracy)
+            self.ledger.leave(name)
+        return leaves
 
     def _end(self, current: Round) -> RoundReport:
         """Close the books of a round, let clients learn from it, and report it."""
