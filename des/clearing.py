@@ -224,11 +224,9 @@ class Platform:
     def _training(self, number: int, services: IntArray, clients: IntArray, work: IntArray) -> IntArray:
         """Return how long jobs train, given their images times epochs; in whole microseconds."""
         compute = self._times.training(work, self._population.speed_of[clients])
-        return (
-            stretched(compute, self._jitter, normals(self._jitters, number, services, clients))
-            if self._jitter
-            else compute
-        )
+        if self._jitter:
+            compute = stretched(compute, self._jitter, normals(self._jitters, number, services, clients))
+        return compute
 
     def _job(
         self, number: int, service: str, client: int, core: int, price: Micro, images: int, training: Microseconds

@@ -206,18 +206,13 @@ class SurrogateFederation(Asynchronous):
         return self._services[service].accuracy
 
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
-        of_service: dict[str, list[TrainingJob]] = {}
-        for job in jobs:
-            of_service.setdefault(job.service, []).append(job)
         drawn = self._drawn(round_)
-        return {service: self._services[service].advance(own, drawn[service]) for service, own in of_service.items()}
+        return {name: self._services[name].advance(own, drawn[name]) for name, own in _by_service(jobs).items()}
 
     def begin(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, FloatArray]:
-        of_service: dict[str, list[TrainingJob]] = {}
         for job in jobs:
-            of_service.setdefault(job.service, []).append(job)
             self._under_way[job.service][round_, job.client] = job.size, job.weight, job.emd
-        return {name: self._services[name].losses(own) for name, own in of_service.items()}
+        return {name: self._services[name].losses(own) for name, own in _by_service(jobs).items()}
 
     def aggregate(self, service: str, model: int, deliveries: Sequence[Delivery], trigger: Trigger) -> None:
         """See ``Asynchronous``; the noise is that of the service's ``model``-th model, not of a round."""
@@ -261,3 +256,11 @@ class SurrogateFederation(Asynchronous):
 
     def close(self) -> None:
         """See ``Federation.close``. There is nothing to release."""
+
+
+def _by_service(jobs: Iterable[TrainingJob]) -> dict[str, list[TrainingJob]]:
+    """Return the jobs of each service, in their order: a curve adds them as they come."""
+    jobs_of: dict[str, list[TrainingJob]] = {}
+    for job in jobs:
+        jobs_of.setdefault(job.service, []).append(job)
+    return jobs_of
