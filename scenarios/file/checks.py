@@ -90,6 +90,7 @@ def examine(
 def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     yield from _unique_names(scenario)
     yield from _times(scenario)
+    yield from _budget_caps(scenario)
     yield from _continuous(scenario)
     yield from _market_size(scenario)
     yield from _aggregation(scenario)
@@ -141,23 +142,26 @@ def _times(scenario: Scenario) -> Iterator[Mistake]:
             ("timeline", "deadline"), f"must be at most the slot of {number(slot)} seconds, not {number(deadline)}"
         )
     for i, service in enumerate(scenario.services):
-        if service.budget_cap is not None and service.budget_cap < service.budget:
-            yield Mistake(
-                ("services", i, "budget_cap"),
-                f"must be at least the budget of {number(service.budget)}, not {number(service.budget_cap)}",
-            )
-        for at, change in enumerate(scenario.interventions):
-            cap, value = service.budget_cap, change.value
-            if cap is None or change.key != f"services.{service.name}.budget" or not isinstance(value, int | float):
-                continue
-            if value > cap:
-                what = f"must be at most the budget_cap of {number(cap)}, not {number(value)}"
-                yield Mistake(("interventions", at, "value"), what)
         if service.arrival > scenario.rounds:
             yield Mistake(
                 ("services", i, "arrival"),
                 f"must be at most the {number(scenario.rounds)} rounds, not {number(service.arrival)}",
             )
+
+
+def _budget_caps(scenario: Scenario) -> Iterator[Mistake]:
+    """Yield budgets, at first and later, that are above what a service can save."""
+    for i, service in enumerate(scenario.services):
+        if (cap := service.budget_cap) is None:
+            continue
+        if cap < service.budget:
+            what = f"must be at least the budget of {number(service.budget)}, not {number(cap)}"
+            yield Mistake(("services", i, "budget_cap"), what)
+        for place, change in enumerate(scenario.interventions):
+            value = change.value
+            if change.key == f"services.{service.name}.budget" and isinstance(value, int | float) and value > cap:
+                what = f"must be at most the budget_cap of {number(cap)}, not {number(value)}"
+                yield Mistake(("interventions", place, "value"), what)
 
 
 def _continuous(scenario: Scenario) -> Iterator[Mistake]:
