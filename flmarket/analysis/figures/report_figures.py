@@ -33,7 +33,6 @@ _COLUMN, _PAGE = 3.5, 7.16  # widths in inches, as journals of two columns have 
 _PER_ROW = 4  # panels
 _PANEL = 30  # letters that fit above a panel, or below it
 
-
 _NO_LESS_THAN_ZERO, _PERCENT = (0.0, inf), (0.0, 100.0)  # limits of what curves show
 
 

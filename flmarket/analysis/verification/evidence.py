@@ -411,8 +411,8 @@ class Logs:
 
     @cached_property
     def ongoing(self) -> Followed | None:
-        """The work that outlasts rounds, followed again; None where it cannot be, as a rule of it is not here."""
-        if not all(map(self._is_here, self.scenario.triggers())):
+        """The work that outlasts rounds, followed again; None where none does, or where a rule of it is not here."""
+        if not self.scenario.timeline.continuous or not all(map(self._is_here, self.scenario.triggers())):
             return None
         try:
             triggers = [it.create() for it in self.scenario.triggers()]
@@ -428,6 +428,11 @@ class Logs:
         except ClearingError as error:
             raise InputError(str(error)) from error
         return found
+
+    @property
+    def _unfollowed(self) -> bool:
+        """Whether work outlasts rounds, but cannot be followed."""
+        return self.scenario.timeline.continuous and self.ongoing is None
 
     @cached_property
     def renewed(self) -> BoolArray:
@@ -459,7 +464,7 @@ class Logs:
         if not self.has_response:
             named = " or ".join(f"{it.name!r}" for it in self.scenario.clients.answer())
             yield f"what clients answer to awards, as response {named} is not here, or is another one: load its file"
-        if self.scenario.timeline.continuous and self.ongoing is None:
+        if self._unfollowed:
             what = "which work goes on when, and what follows from it (models, accuracies on curves, saved budgets)"
             yield f"{what}, as a trigger or the mechanism is not here, or is another one: load its file"
         if self.behaviour is None:
@@ -469,8 +474,9 @@ class Logs:
         if self.other_fits:
             yield f"DQI and accuracies against the fits of {', '.join(self.other_fits)}, as those here are others"
         exact = self.exact_accuracy.reshape(-1, len(self.places))
-        followed = not self.scenario.timeline.continuous or self.ongoing is not None
-        if followed and (names := [name for name, place in self.places.items() if np.isnan(exact[:, place]).any()]):
+        if not self._unfollowed and (
+            names := [name for name, place in self.places.items() if np.isnan(exact[:, place]).any()]
+        ):
             yield (
                 f"accuracies and rewards of {', '.join(names)} beyond six decimals, as the data set, or the learning "
                 "curve, of the run is not here"
@@ -558,14 +564,14 @@ class Logs:
         contracts.restore(self.before.contracts)
         hired, found = Hired(np.full(count, np.nan), np.full(count, np.nan), np.zeros(count, dtype=np.bool_)), []
         for number, before in zip(self.numbers, sums.tolist(), strict=True):
-            if self.scenario.timeline.continuous and self.ongoing is not None:
+            if self.ongoing is not None:
                 # what is held for work that goes on cannot be spent, though it will not be delivered
                 held = self.ongoing.lost[number - self.numbers.start]
                 before = [spent + lost for spent, lost in zip(before, held, strict=True)]
             sofar = dict(zip(names, before, strict=True))
             saved = dict(zip(names, self._saved(number), strict=True))
             now = conditions(self.scenario, number, sofar, contracts, saved, self._intervals)
-            if self.scenario.timeline.continuous and self.ongoing is None:
+            if self._unfollowed:
                 now = self._with_logged_budgets(now, number)
             found.append(now)
             if contracts.terms.rounds > 1:
@@ -576,8 +582,8 @@ class Logs:
     def _with_logged_budgets(self, now: RoundConditions, number: int) -> RoundConditions:
         """Return conditions with the budgets of the logs where these follow from work that cannot be followed."""
         logged = self.rounds_of(number)["budget"]
-        open_ = {it.name for it in self.scenario.services if not it.budget_cap is it.total_budget is None}
-        budgets = {name: int(logged[name]) if name in open_ else of for name, of in now.budgets.items()}
+        following = {it.name for it in self.scenario.services if (it.budget_cap, it.total_budget) != (None, None)}
+        budgets = {name: int(logged[name]) if name in following else of for name, of in now.budgets.items()}
         return now._replace(budgets=budgets, free=budgets)
 
     def _saved(self, number: int) -> list[int]:
@@ -587,7 +593,7 @@ class Logs:
         count = len(self.places)
         last = self.all_rounds.where(slice((number - 2) * count, (number - 1) * count))
         left: IntArray = last["budget"] - last["spent"]
-        if self.scenario.timeline.continuous and self.ongoing is not None:
+        if self.ongoing is not None:
             left = last["budget"] + np.array(self.ongoing.kept[number - self.numbers.start])
         left[np.isin(last["status"], [Status.REACHED, Status.LEFT, Status.WAITING])] = 0
         amounts: list[int] = left.tolist()
