@@ -140,6 +140,16 @@ def schema_at(path: Path) -> Schema | None:
     return schema
 
 
+def value_at(data: Any, path: Path, absent: Any = None) -> Any:
+    """Return what stands at a path of a scenario as TOML has it, valid or not; ``absent`` where nothing does."""
+    for part in path:
+        try:
+            data = data[part]
+        except (KeyError, IndexError, TypeError):
+            return absent
+    return data
+
+
 @cache
 def _root() -> Schema:
     return Scenario.model_json_schema()

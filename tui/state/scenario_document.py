@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from flmarket.core.files import BYTE_ORDER_MARK
+from scenarios.file.keys import value_at
 from scenarios.file.problems import NAMED, Path, ScenarioError
 from scenarios.file.rewriting import Origins, rewritten, same
 from scenarios.file.toml import read_toml
@@ -54,7 +55,7 @@ class ScenarioDocument:
 
     def get(self, path: Path) -> Any:
         """Return a value, or ABSENT."""
-        return _walk(self.data, path)
+        return value_at(self.data, path, ABSENT)
 
     def was(self, path: Path) -> Any:
         """Return a value of the original file, or ABSENT; an entry of a list is found by its original place."""
@@ -64,7 +65,7 @@ class ScenarioDocument:
                 if origin is None:
                     return ABSENT
                 path = (*path[:depth], origin, *path[depth + 1 :])
-        return _walk(self._original, path)
+        return value_at(self._original, path, ABSENT)
 
     def put(
         self,
@@ -132,15 +133,6 @@ class ScenarioDocument:
         entries, origins = [*self.entries(path)], [*self.origins(path)]
         del entries[place], origins[place]
         self._replace(path, entries or ABSENT, {**self.version.origins, path: origins})
-
-
-def _walk(value: Any, path: Path) -> Any:
-    for part in path:
-        try:
-            value = value[part]
-        except (KeyError, IndexError, TypeError):
-            return ABSENT
-    return value
 
 
 def _replaced(tree: Any, path: Path, value: Any) -> Any:

@@ -12,7 +12,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.plugins import summary
 from flmarket.core.text import counted
 from scenarios.build import bid_range, population_spec
-from scenarios.file.keys import departures, keys, schema_at
+from scenarios.file.keys import departures, keys, schema_at, value_at
 from scenarios.file.problems import NAMED, Path
 from scenarios.file.schema import REGISTRIES, Scenario
 from scenarios.file.toml import value_text
@@ -120,26 +120,16 @@ def plugin_words(kind: str, name: str, table: Path | None = None) -> tuple[str, 
     return words, ", ".join(options)
 
 
-def _value(data: Any, path: Path) -> Any:
-    """Return what stands at a path, None if nothing does."""
-    for part in path:
-        try:
-            data = data[part]
-        except (KeyError, IndexError, TypeError):
-            return None
-    return data
-
-
 def plugin_meanings(data: Mapping[str, Any]) -> Meanings:
     """Return what the plug-ins are that a scenario names, valid or not, and which options they take."""
     words: dict[Path, str] = {}
-    lists = {path: _value(data, path) for path in NAMED}
+    lists = {path: value_at(data, path) for path in NAMED}
     places = [(*path, m) for path, them in lists.items() if isinstance(them, list) for m in range(len(them))]
     for table in ((), *places):
         for key in keys(table):
             if key.names is not None:
                 *above, name = path = (*table, *key.path)
-                chosen = str(_value(data, path) or key.default)
+                chosen = str(value_at(data, path) or key.default)
                 words[path], options = plugin_words(key.names, chosen, tuple(above))
                 label = "policy_options" if name == "policy" else "options"
                 if words[path] and schema_at((*above, label)) is not None:
