@@ -148,22 +148,19 @@ that are clear (their interval is without 0) are green where they are for the be
         # Runs that have not begun belong to a group that is not known yet.
         return [group for group in by_seed if self.sessions[group.runs[0]].scenario is not None]
 
-    @property
-    def curve_colors(self) -> list[str]:
-        """The colours of what is shown: those of the policies where these tell it apart."""
-        shown = self.shown
+    def _colors(self, shown: Sequence[PolicyRuns]) -> list[str]:
+        """Return the colours of what is shown: those of the policies where these tell it apart."""
         policies = [self.sessions[group.runs[0]].policy for group in shown]
         places = policy_places(policies)
         alone = len(places) == len(shown)
         return [series_color(places[policy] if alone else place) for place, policy in enumerate(policies)]
 
     @property
-    def means(self) -> bool:
-        return any(len(group.runs) > 1 for group in self.shown)
-
-    @property
     def baseline(self) -> int:
-        shown = self.shown
+        """The place, in what is shown, of what differences are measured from."""
+        return self._baseline_of(self.shown)
+
+    def _baseline_of(self, shown: Sequence[PolicyRuns]) -> int:
         if self._baseline is not None:
             return self._baseline % len(shown)
         first = original(self.sessions)
@@ -180,18 +177,20 @@ that are clear (their interval is without 0) are green where they are for the be
             return
         for session in self.sessions:
             session.seen(self)
-        rounds, shown, baseline = self._rounds, self.shown, self.baseline
+        # Once: runs are read in threads, and what is known of them may change meanwhile.
+        rounds, shown = self._rounds, self.shown
+        baseline, colors = self._baseline_of(shown), self._colors(shown)
         rows = compare(self.sessions, rounds, shown, baseline)
         # Until a run has been read, nothing is known of its services.
         finding = self._finding(rows, rounds, shown, baseline) if self.services else ""
-        self._status(rounds, shown, baseline, finding)
+        self._status(rounds, shown, baseline, colors, finding)
         if not self.services:
             return
         service = self.services[self.service]
         table = self.query_one(CompareTable)
-        table.show(rows, [group.name for group in shown], self.curve_colors)
+        table.show(rows, [group.name for group in shown], colors)
         curves = self.query_one(CompareCurves)
-        curves.show(self.sessions, rounds, service, self.metric, shown, self.curve_colors, baseline, table.place)
+        curves.show(self.sessions, rounds, service, self.metric, shown, colors, baseline, table.place)
 
     def _finding(
         self, rows: Sequence[ServiceRow], rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int
@@ -212,7 +211,7 @@ that are clear (their interval is without 0) are green where they are for the be
         best = max(estimates, key=lambda place: estimates[place] if measure.better else abs(estimates[place]))
         if parting := self._parting(rounds):
             return parting
-        names = [market_name(self.sessions[it.runs[0]], self.sessions) if self.means else it.name for it in shown]
+        names = [market_name(self.sessions[it.runs[0]], self.sessions) if _means(shown) else it.name for it in shown]
         runs = [self.sessions[run] for place in (best, baseline) for run in shown[place].runs]
         so_far = "" if all(run.over for run in runs) else "So far, "
         difference, row = against[best]
@@ -238,10 +237,17 @@ that are clear (their interval is without 0) are green where they are for the be
             if session.state is RunState.PAUSED and len(session.history) < part and self._runs.steerable(session)
         ]
 
-    def _status(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int, found: str) -> None:
+    def _status(
+        self,
+        rounds: Sequence[int],
+        shown: Sequence[PolicyRuns],
+        baseline: int,
+        colors: Sequence[str],
+        found: str,
+    ) -> None:
         status = self.query_one("#compare-status", Static)
         lines = self._wrapped(plain(f" {found}", "bold"))
-        lines += self._header(rounds, shown, baseline, status.size.width)
+        lines += self._header(rounds, shown, baseline, colors, status.size.width)
         lines += self._wrapped(self._notes(shown))
         status.styles.height = len(lines)
         status.update(Text("\n").join(lines), layout=False)
@@ -252,13 +258,20 @@ that are clear (their interval is without 0) are green where they are for the be
         first, *rest = text.wrap(self.app.console, max(1, room - 1), no_wrap=False) or [text]
         return [first, *(Text(" ").append_text(shortened(Text(" ").join(rest), room - 1)) for _ in rest[:1])]
 
-    def _header(self, rounds: Sequence[int], shown: Sequence[PolicyRuns], baseline: int, room: int) -> list[Text]:
+    def _header(
+        self,
+        rounds: Sequence[int],
+        shown: Sequence[PolicyRuns],
+        baseline: int,
+        colors: Sequence[str],
+        room: int,
+    ) -> list[Text]:
         """Return the names, rounds and states of what is shown, on one line, or on two where there is much of it.
 
         Where there is no room for all, signs stand for states and what all have in common is said once, then names are
         cut, and at last signs stand alone.
         """
-        names, colors = [group.name for group in shown], self.curve_colors
+        names = [group.name for group in shown]
         numbers = [f"round {max(rounds[run] for run in group.runs)}" for group in shown]
         states = [_state([self.sessions[run] for run in group.runs]) for group in shown]
         signs = [state.split()[0] for state in states]
@@ -287,7 +300,7 @@ that are clear (their interval is without 0) are green where they are for the be
 
     def _notes(self, shown: Sequence[PolicyRuns]) -> Text:
         seeds = [{self.sessions[run].seed for run in group.runs} for group in shown]
-        paired = self.means and all(own == seeds[0] for own in seeds)
+        paired = _means(shown) and all(own == seeds[0] for own in seeds)
         notes = caveats(self.sessions, paired=paired)
         # Of a run that has not begun nothing is known, and runs of one policy differ in nothing.
         alike = len({it.seed for it in self.sessions}) == 1 and all(it.scenario for it in self.sessions)
@@ -295,7 +308,7 @@ that are clear (their interval is without 0) are green where they are for the be
         words = " · ".join(notes) or ("same market, same seed; only the policies differ" if alike and differ else "")
         look = tint(self.app, "warning") if notes else tint(self.app, "foreground", dim=True)
         line = plain(f" {words}" if words else "", look)
-        if self.means:
+        if _means(shown):
             fewest = min(map(len, seeds))
             how = "with 95 % intervals" if fewest >= FEWEST else f"no intervals for fewer than {FEWEST} seeds"
             even = all(len(own) == fewest for own in seeds)
@@ -327,7 +340,7 @@ that are clear (their interval is without 0) are green where they are for the be
         self.draw()
 
     def action_seeds(self) -> None:
-        if not self.means and not self.singly:
+        if not _means(self.shown) and not self.singly:
             self.notify("No two of these runs differ in their seed alone.", timeout=3)
             return
         self.singly = not self.singly
@@ -363,6 +376,11 @@ that are clear (their interval is without 0) are green where they are for the be
 
     def action_picture(self) -> None:
         self.app.push_screen(ExportDialog(None, self.query_one(CompareCurves), "Curves"))
+
+
+def _means(shown: Sequence[PolicyRuns]) -> bool:
+    """Return whether what is shown are means over several runs."""
+    return any(len(group.runs) > 1 for group in shown)
 
 
 def _lines(words: Sequence[Text], room: int) -> list[Text]:

@@ -4,6 +4,7 @@ import math
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -388,6 +389,28 @@ async def test_runs_that_have_not_been_read_yet_are_waited_for(app: MarketApp) -
     async with showing(app, CompareScreen([Session("one"), Session("other")], app), (120, 40)) as (_, screen):
         assert screen.services == []
         assert "ahead" not in status(screen)
+
+
+async def test_what_becomes_known_of_runs_while_they_are_drawn_waits_for_the_next_time(
+    app: MarketApp, play_small: Play, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs are read in threads: two that have just been each for itself may now be two seeds of one."""
+    sessions = [play_small(seed=seed) for seed in range(2)]
+    async with showing(app, CompareScreen(sessions, app), (120, 40)) as (_, screen):
+        known = [session.scenario for session in sessions]
+        for session in sessions:
+            session.scenario = None
+
+        def read_meanwhile(*shown: Any) -> Any:
+            for session, scenario in zip(sessions, known, strict=True):
+                session.scenario = scenario
+            return compare(*shown)
+
+        with monkeypatch.context() as patch:
+            patch.setattr("tui.screens.compare.compare", read_meanwhile)
+            screen.draw()
+        screen.draw()
+        assert "means over 2 seeds" in status(screen)
 
 
 def test_a_mark_says_what_changed_first(play_small: Play, scenario_text: str) -> None:
