@@ -72,8 +72,11 @@ class Trigger(ABC):
 
 def answer(trigger: Trigger, question: str, *given: Any) -> Any:
     """Return what a method of a trigger returns, or raise a RunError that names its file and line if it fails."""
-    with plugin_code(f"trigger {method(trigger, question)} failed"):
+    try:
         return getattr(trigger, question)(*given)
+    except (Exception, SystemExit):
+        with plugin_code(f"trigger {method(trigger, question)} failed"):
+            raise
 
 
 def share_of(trigger: Trigger, staleness: int) -> float:
