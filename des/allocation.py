@@ -44,6 +44,8 @@ def allocate(
     """
     if not len(clients):
         return np.empty(0, dtype=np.int64)
+    if isinstance(cores, np.ndarray) and np.count_nonzero((own := cores[clients]) == own[0]) == len(own):
+        cores = int(own[0])  # as many for each of these clients
     columns = services, clients, payments
     if (
         _native is not None
