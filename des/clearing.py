@@ -36,7 +36,7 @@ from des.money import MICRO, Micro
 from des.observation import Offer
 from des.offer_checks import check_offer
 from des.response import Terms
-from des.round_state import Round
+from des.round_state import Round, StandingOffers
 from des.schedule import Rules
 from des.service import ServiceSpec
 from des.timeline import Durations, Job
@@ -236,59 +236,71 @@ class Platform:
         outcome = Outcome.SERVED if whole <= limit else Outcome.DROPPED
         return Job(service, client, core, price, images, training, self._upload, limit, outcome)
 
+    def _standing(self, current: Round, taken: Mapping[int, Collection[int]]) -> StandingOffers:
+        """Return a period's offers as they stand at its start, given the cores at work of clients that have any."""
+        book, world, number = self.book(current), current.world, current.number
+        names, places = [spec.name for spec in current.services], (book.services, book.clients)
+        samples = world.some(*places).data_size
+        epochs = np.array([spec.local_epochs for spec in current.services])[book.services]
+        compute = self._training(number, *places, world.held.some(*places).data_size * epochs) + self._download
+        columns = [it.tolist() for it in (book.services, book.payments, samples, compute)]
+        reported, work = iter(columns[2]), list[TrainingJob]()
+        for m, offer in current.offers.items():
+            clients, images = offer.clients.tolist(), list(islice(reported, len(offer.clients)))
+            work += world.held.jobs(names[m], m, clients, None if world.held.at is world.at else images)
+        current.jobs = {m: [None] * len(offer.clients) for m, offer in current.offers.items()}
+        at = chain.from_iterable(range(len(own)) for own in current.jobs.values())
+        rows: dict[int, list[int]] = {}
+        for row, client in enumerate(book.clients.tolist()):
+            rows.setdefault(client, []).append(row)
+        free = np.full(self._population.spec.count, current.conditions.capacity)
+        for client, cores in taken.items():
+            free[client] -= len(cores)
+        return StandingOffers(book, rows, free, list(zip(at, *columns, work, strict=True)))
+
     def award_standing(
         self,
         current: Round,
-        clients: Collection[int] | None,  # whose offers are cleared; None for all
+        freed: Collection[int] | None,  # the clients whose cores have come free, each for one core; None: as it begins
         taken: Mapping[int, Collection[int]],  # the cores at work, of clients that have any
         now: Microseconds,
-    ) -> list[tuple[int, Job]]:
+    ) -> list[tuple[int, Job, TrainingJob]]:
         """Let the mechanism decide on the standing offers to clients with free cores; return the jobs, with services.
 
         They begin now. An offer that is not taken stands until the end of its round.
         """
         if not current.offers:
             return []
-        if current.book is None:
-            current.book = self.book(current)
-            current.jobs = {m: [None] * len(offer.clients) for m, offer in current.offers.items()}
-            for row, client in enumerate(current.book.clients.tolist()):
-                current.standing.setdefault(client, []).append(row)
-        book, capacity, number = current.book, current.conditions.capacity, current.number
-        cores = np.broadcast_to(np.asarray(capacity), self._population.spec.count)
-        if taken:
-            cores = cores.copy()
-            for client, at_work in taken.items():
-                cores[client] -= len(at_work)
-        # Who leaves in a period takes no work after its start.
-        there: Iterable[int] = current.standing
-        if clients is not None:
-            there = (c for c in dict.fromkeys(clients) if not self._leaves(number, c))
-        able = (c for c in there if cores[c] > 0)
-        rows = np.array(sorted(row for client in able for row in current.standing.get(client, ())), dtype=np.int64)
-        if not len(rows):
+        number, standing = current.number, current.standing
+        if standing is None:
+            standing = current.standing = self._standing(current, taken)
+            current.book = standing.book
+        rows, free = standing.rows, standing.free
+        there: Iterable[int] = rows
+        if freed is not None:
+            for client in freed:
+                free[client] += 1
+            # Who leaves in a period takes no work after its start.
+            there = (c for c in dict.fromkeys(freed) if rows.get(c) and not self._leaves(number, c))
+        places = np.array(sorted(row for c in there if free[c] > 0 for row in rows[c]), dtype=np.int64)
+        if not len(places):
             return []
-        part = book.some(rows, read_only(cores) if taken else current.conditions.cores_of)
-        clearing = clearing_of(self.mechanism, part, current.number)
+        part = standing.book.some(places, read_only(free) if taken else current.conditions.cores_of)
+        clearing = clearing_of(self.mechanism, part, number)
         won = (clearing.core != NO_CORE).nonzero()[0]
-        services, chosen, world = part.services[won], part.clients[won], current.world
-        places, samples = (services, chosen), world.some(services, chosen).data_size
-        epochs = np.array([spec.local_epochs for spec in current.services])[services]
-        work = world.held.some(*places).data_size * epochs
-        compute = self._training(current.number, *places, work) + self._download
-        jobs = []
-        arrays = rows[won], *places, part.payments[won], clearing.core[won], clearing.price[won], samples, compute
-        for row, m, client, payment, place, price, images, training in zip(
-            *[it.tolist() for it in arrays], strict=True
-        ):
+        awarded, columns = [], (places, clearing.core, clearing.price)
+        for row, place, price in zip(*(it[won].tolist() for it in columns), strict=True):
+            at, m, payment, samples, compute, work = standing.terms[row]
+            service, client = work.service, work.client
             core = free_core(place, taken.get(client, ()))
-            job = self._job(current.number, current.services[m].name, client, core, price, images, training)
+            job = self._job(number, service, client, core, price, samples, compute)
             job.start, job.end = now, now + min(job.compute + job.upload, job.limit)
-            current.jobs[m][row - int(np.searchsorted(book.services, m))] = job
-            current.standing[client].remove(row)
-            current.journal.record(Kind.AWARD, job.service, client, core, payment)
-            jobs.append((m, job))
-        return jobs
+            current.jobs[m][at] = job
+            rows[client].remove(row)
+            free[client] -= 1
+            current.journal.record(Kind.AWARD, service, client, core, payment)
+            awarded.append((m, job, work))
+        return awarded
 
     def settle(self, current: Round, accuracies: Sequence[float]) -> None:
         """Work out what comes of the offers taken, given the accuracies so far, and the prices that follow."""

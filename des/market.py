@@ -101,7 +101,7 @@ class Market:
         self.contracts = Contracts(terms or ContractTerms(), rounds)
         self.ongoing = None  # the work that outlasts its round, if any may
         if timeline.continuous:
-            self.ongoing = Ongoing(self._names, triggers or (), cast("Asynchronous", federation))
+            self.ongoing = Ongoing(self._names, triggers or (), cast("Asynchronous", federation), population.count)
         # Every service is there from the first round, with the same budget in each unless an intervention changes it.
         # So rounds under the same conditions need no new look at who takes part and with how much money.
         self._only_interventions_change_rounds = (
@@ -185,7 +185,7 @@ class Market:
         self.ledger.restore(state["ledger"])
         self.contracts.restore(state["contracts"])
         if self.ongoing is not None:
-            self.ongoing.restore(state["ongoing"])
+            self.ongoing.restore(state["ongoing"], self.now)
         self._reserve()
         self._impose(self.round)
         self._platform.restore(state["mechanism"])
@@ -372,12 +372,14 @@ class Market:
         number, journal, ledger, federation = current.number, current.journal, self.ledger, ongoing.federation
         losses: dict[tuple[str, int], float] = {}
 
-        def award(clients: Collection[int] | None) -> list[tuple[int, Job]]:
-            jobs = self._platform.award_standing(current, clients, ongoing.taken, self.now)
-            for _, job in jobs:
+        def award(freed: Collection[int] | None) -> list[tuple[int, Job]]:
+            awarded = self._platform.award_standing(current, freed, ongoing.taken, self.now)
+            for _, job, _ in awarded:
                 ledger.commit(job.service, job.price)
-            losses.update(self._begin_training(current, jobs, federation))
-            return jobs
+            if work := [work for _, job, work in awarded if job.outcome is Outcome.SERVED]:
+                of = {service: iter(own.tolist()) for service, own in federation.begin(number, work).items()}
+                losses.update({(it.service, it.client): next(of[it.service]) for it in work})
+            return [(m, job) for m, job, _ in awarded]
 
         until = current.start + to_micro(self._timeline.slot or 0)
         made = yield from ongoing.play(number, self._clock, journal, ledger, until, current.active, award)
@@ -406,23 +408,6 @@ class Market:
             elif number >= self.rounds:
                 ledger.lapse(self._names[m])
         current.models = tuple(made)
-
-    def _begin_training(
-        self, current: Round, jobs: Sequence[tuple[int, Job]], federation: Asynchronous
-    ) -> dict[tuple[str, int], float]:
-        """Begin what will be delivered of jobs; return the mean local loss of each, by service and client."""
-        delivered: dict[int, list[Job]] = {}
-        for m, job in jobs:
-            if job.outcome is Outcome.SERVED:
-                delivered.setdefault(m, []).append(job)
-        if not delivered:
-            return {}
-        losses = federation.begin(current.number, training_jobs(current, None, delivered))
-        return {
-            (job.service, job.client): loss
-            for own in delivered.values()
-            for job, loss in zip(own, losses[own[0].service].tolist(), strict=True)
-        }
 
     def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
         """End a service's work: it aggregates, evaluates, and pays, unless all pay together."""
@@ -485,7 +470,7 @@ class Market:
         world = self._population.draw(number)
         serves = self.contracts.open_clients(world.serves, world.bid.shape)
         if self.ongoing is not None:
-            serves = self.ongoing.serves(serves, world.bid.shape)
+            serves = self.ongoing.serves(serves)
         return world if serves is world.serves else replace(world, serves=serves)
 
     def _reserve(self) -> None:

@@ -7,7 +7,7 @@ that is plain data, as in slots.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
@@ -25,8 +25,7 @@ from fl.training.jobs import Asynchronous, Delivery
 from fl.training.trigger import Gathered, Trigger, answer
 
 
-@dataclass(frozen=True, slots=True)
-class AtWork:
+class AtWork(NamedTuple):
     """A job at work, its times known from its award on."""
 
     m: int  # its service
@@ -34,12 +33,11 @@ class AtWork:
     model: int  # the number of the model that it was handed out, 0 for the first
     job: Job
 
-    def events(self, place: int) -> Iterator[tuple[Microseconds, bool, int]]:
-        """Yield when its training ends, unless it is cut off before, and when all of it does."""
+    def events(self, place: int) -> list[tuple[Microseconds, bool, int]]:
+        """Return when its training ends, unless it is cut off before, and when all of it does."""
         job, start = self.job, self.job.start or 0  # it has one from the award on
-        if job.compute <= job.limit:
-            yield start + job.compute, False, place
-        yield start + min(job.compute + job.upload, job.limit), True, place
+        ends = start + min(job.compute + job.upload, job.limit), True, place
+        return [(start + job.compute, False, place), ends] if job.compute <= job.limit else [ends]
 
 
 class Arrival(NamedTuple):
@@ -54,35 +52,64 @@ class Arrival(NamedTuple):
 class Ongoing:
     """What services have at work, what has arrived for them, and how many models they have made."""
 
-    def __init__(self, names: Sequence[str], triggers: Sequence[Trigger], federation: Asynchronous) -> None:
+    def __init__(
+        self,
+        names: Sequence[str],  # of the services
+        triggers: Sequence[Trigger],  # of each service
+        federation: Asynchronous,
+        clients: int,  # how many there are
+    ) -> None:
         self._names, self._triggers, self.federation = tuple(names), tuple(triggers), federation
-        self._at_work: dict[int, AtWork] = {}  # by a number that rises in the order in which they began
         self._begun = 0  # how many have begun so far
         self._arrived: list[list[Arrival]] = [[] for _ in names]
         self.models = [0] * len(names)  # how many each service has made
-        self._count(())
+        self._busy = np.zeros((len(names), clients), dtype=np.bool_)  # who works for whom
+        self._count((), 0)
 
-    def _count(self, works: Iterable[AtWork]) -> None:
+    def _count(self, works: Iterable[AtWork], now: Microseconds) -> None:
         """Let just these be at work."""
+        self._at_work: dict[int, AtWork] = {}  # by a number that rises in the order in which they began
         self._working = [0] * len(self._names)  # for each service
+        self._begun_with = [0] * len(self._names)  # the sum of the models that those at work have begun with
         self.taken: dict[int, set[int]] = {}  # the cores at work of each client that has any
-        self._at_work = {}
+        # the ends of training, and of work; what happens at the same instant does so in the order of beginnings
+        self._agenda: list[tuple[Microseconds, bool, int]] = []
+        self._busy[:] = False
         for work in works:
             self._begin(work)
+        self._agenda = [it for it in self._agenda if it[0] > now]
+        heapify(self._agenda)
 
-    def _begin(self, work: AtWork) -> int:
-        self._working[work.m] += 1
-        self.taken.setdefault(work.job.client, set()).add(work.job.core)
+    def _begin(self, work: AtWork) -> None:
+        m, job = work.m, work.job
         self._begun += 1
         self._at_work[self._begun] = work
-        return self._begun
+        self._working[m] += 1
+        self._begun_with[m] += work.model
+        self._busy[m, job.client] = True
+        self.taken.setdefault(job.client, set()).add(job.core)
+        for event in work.events(self._begun):
+            heappush(self._agenda, event)
+
+    def _end(self, place: int) -> AtWork:
+        work = self._at_work.pop(place)
+        m, job = work.m, work.job
+        self._working[m] -= 1
+        self._begun_with[m] -= work.model
+        self._busy[m, job.client] = False
+        cores = self.taken[job.client]
+        cores.remove(job.core)
+        if not cores:
+            del self.taken[job.client]
+        return work
 
     def progress(self, m: int, now: Microseconds) -> Progress:
         """Return what a service knows of its own work as a period begins."""
-        ages = [self.models[m] - work.model for work in self._at_work.values() if work.m == m]
-        return Progress(now / MICRO, self.models[m], len(ages), sum(ages) / len(ages) if ages else 0.0)
+        models, count = self.models[m], self._working[m]
+        staleness = (models * count - self._begun_with[m]) / count if count else 0.0
+        return Progress(now / MICRO, models, count, staleness)
 
-    def serves(self, able: BoolArray | None, shape: tuple[int, int]) -> BoolArray | None:
+    def serves(self, able: BoolArray | None) -> BoolArray | None:
         """Return who can serve whom in a period, [M, C]: clients that do not work for the service already.
 
         A service that waits for others first can have nobody. None if all can serve all.
@@ -90,9 +117,7 @@ class Ongoing:
         waiting = [m for m, trigger in enumerate(self._triggers) if not answer(trigger, "recruits", self._working[m])]
         if not self._at_work and not waiting:
             return able
-        mask = np.ones(shape, dtype=np.bool_) if able is None else able.copy()
-        for work in self._at_work.values():
-            mask[work.m, work.job.client] = False
+        mask = ~self._busy if able is None else able & ~self._busy
         mask[waiting] = False
         return read_only(mask)
 
@@ -113,19 +138,13 @@ class Ongoing:
         work has ended, but at its end: then offers have expired.
         """
         made: list[ModelReport] = []
-        # the ends of training, and of work; what happens at the same instant does so in the order of beginnings
-        agenda: list[tuple[Microseconds, bool, int]] = []
-        for place, work in self._at_work.items():
-            agenda += [it for it in work.events(place) if it[0] > clock.now]
+        agenda = self._agenda
 
-        def begin(clients: Collection[int] | None) -> None:
-            for m, job in award(clients):
-                place = self._begin(AtWork(m, number, self.models[m], job))
-                journal.record_jobs(Kind.TRAIN_START, [job])
-                for event in self._at_work[place].events(place):
-                    heappush(agenda, event)
+        def begin(freed: Collection[int] | None) -> None:
+            for m, job in award(freed):
+                self._begin(AtWork(m, number, self.models[m], job))
+                journal.record(Kind.TRAIN_START, job.service, job.client, job.core)
 
-        heapify(agenda)
         begin(None)
         while agenda and (until is None or agenda[0][0] <= until):
             time = agenda[0][0]
@@ -134,11 +153,12 @@ class Ongoing:
             freed: list[int] = []
             while agenda and agenda[0][0] == time:
                 _, ends, place = heappop(agenda)
-                work = self._at_work[place]
                 if not ends:
-                    journal.record_jobs(Kind.TRAIN_END, [work.job])
+                    job = self._at_work[place].job
+                    journal.record(Kind.TRAIN_END, job.service, job.client, job.core)
                     continue
-                self._finish(place, journal, ledger)
+                work = self._end(place)
+                self._deliver(work, journal, ledger)
                 freed.append(work.job.client)
                 if work.m in staying:
                     made += self._models(work.m, number, journal, closing=False)
@@ -154,16 +174,11 @@ class Ongoing:
                 arrived.clear()
         return made
 
-    def _finish(self, place: int, journal: Journal, ledger: Ledger) -> None:
-        """End a job: its update arrives and is paid, or it is lost."""
-        work = self._at_work.pop(place)
+    def _deliver(self, work: AtWork, journal: Journal, ledger: Ledger) -> None:
+        """Let a job's update arrive and be paid, or be lost."""
         job = work.job
-        self._working[work.m] -= 1
-        self.taken[job.client].remove(job.core)
-        if not self.taken[job.client]:
-            del self.taken[job.client]
         if job.outcome is Outcome.SERVED:
-            journal.record_jobs(Kind.UPLOAD, [job])
+            journal.record(Kind.UPLOAD, job.service, job.client, job.core)
             ledger.pay_committed(job.service, job.client, job.price)
             journal.record(Kind.PAY, job.service, job.client, amount=job.price)
             self._arrived[work.m].append(Arrival(work.round, job.client, work.model, job.samples))
@@ -201,11 +216,12 @@ class Ongoing:
             "models": list(self.models),
         }
 
-    def restore(self, state: Mapping[str, Any]) -> None:
+    def restore(self, state: Mapping[str, Any], now: Microseconds) -> None:
         """Continue from a ``state``."""
-        self._count(
+        works = [
             AtWork(m, begun, model, Job(**{**job, "outcome": Outcome(job["outcome"])}))
             for m, begun, model, job in state["at_work"]
-        )
+        ]
+        self._count(works, now)
         self._arrived = [[Arrival(*it) for it in own] for own in state["arrived"]]
         self.models = list(state["models"])

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, islice, repeat
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -26,8 +26,19 @@ from des.reward import reward
 from des.schedule import Conditions
 from des.service import ServiceSpec, ServiceState
 from des.timeline import Job, Journal
-from fl.arrays import BoolArray, read_only
-from fl.training.jobs import TrainingOutcome
+from fl.arrays import BoolArray, IntArray, read_only
+from fl.training.jobs import TrainingJob, TrainingOutcome
+
+
+class StandingOffers(NamedTuple):
+    """The offers of a period, as places in its book, and what becomes of those that are taken."""
+
+    book: Book
+    rows: dict[int, list[int]]  # those that stand, by client
+    free: IntArray  # [C] the cores of each client that are free
+    # [offers] of each: its place among those of its service, the service, the payment, D as the client reports it, how
+    # long the client is busy before it uploads, and what it trains on
+    terms: Sequence[tuple[int, int, Micro, int, Microseconds, TrainingJob]]
 
 
 @dataclass(slots=True)
@@ -62,8 +73,7 @@ class Round:
     fees: dict[int, Micro] = field(default_factory=dict)  # what services have paid for the end of contracts
     # the clients as they come one after another, each in a step; empty where all come at once
     turns: Sequence[int] = ()
-    # the offers that stand, as their places in the book, by client; where work may outlast the round
-    standing: dict[int, list[int]] = field(default_factory=dict)
+    standing: StandingOffers | None = None  # the offers, where they stand until the round ends
     models: tuple[ModelReport, ...] = ()  # the models made, where work may outlast the round
     _served: dict[int, list[Job]] = field(default_factory=dict)  # what ``served`` has returned
 

@@ -9,7 +9,10 @@ import pytest
 from des.ledger import LedgerError
 from des.log_records import Kind, Outcome, RoundReport
 from des.market import Market
+from des.mechanism import Book, Clearing
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Offer
+from des.schedule import Change
 from des.timeline import Durations
 from fl.surrogate.learning_curves import SurrogateFederation
 from fl.training.trigger import TRIGGERS
@@ -149,3 +152,24 @@ def test_more_cannot_be_set_aside_than_is_held(market_with: Callable[..., Market
         ledger.commit("alpha", 1)
     with pytest.raises(LedgerError, match="committed"):
         ledger.pay_committed("alpha", 0, 1)
+
+
+def test_a_mechanism_sees_the_cores_that_are_free_whenever_it_clears(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Alpha's client works from 0 to 3 s, beta's from 2 to 5 s, gamma's from 3 to 6 s; from 4 s on it has one core."""
+
+    class Watching(PayAsOffered):
+        by_client = True
+
+        def clear(self, book: Book) -> Clearing:
+            seen.append((book.services.tolist(), np.broadcast_to(book.capacity, 1).tolist()))
+            return super().clear(book)
+
+    seen: list[tuple[list[int], list[int]]] = []
+    less = Change(3, cores=1)
+    market = market_with("fedasync", "fedasync", "fedasync", cores=2, mechanism=Watching(), interventions=[less])
+    alpha, beta, gamma = make_offer((0, 3.0)), make_offer((0, 5.0)), make_offer((0, 4.0))
+    play(market, {"alpha": alpha}, {"beta": beta, "gamma": gamma}, {"alpha": alpha}, {"alpha": alpha})
+    # in the third period more cores are at work than there are, and then as many
+    assert seen == [([0], [2]), ([1, 2], [1]), ([2], [1]), ([0], [1])]
