@@ -185,7 +185,8 @@ class SurrogateFederation(Asynchronous):
 
     def __init__(self, curves: Mapping[str, Curve], seed: int) -> None:
         self._keys = noise_keys(seed, list(curves))
-        self._noise = lru_cache(maxsize=2)(self._draw_noise)
+        # a block for each service, as they may have made different numbers of models, and the first one
+        self._noise = lru_cache(maxsize=len(curves) + 1)(self._draw_noise)
         luck = self._noise(0)[:, 0].tolist()  # rounds count from 1
         self._services = {
             name: _Progress(curve, own, 1.0 - curve.start)
