@@ -12,12 +12,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from resource import RUSAGE_SELF, getrusage
 from typing import Any
 
 import numpy as np
+import simpy
 from measure import Report, no_garbage_collection, take_turns
 
 from des.market import Market
@@ -175,8 +176,61 @@ def bench_vcg(report: Report, repeat: int) -> None:
         report.figure(what, "s of CPU", timing.computing)
 
 
+CONTINUOUS = {
+    "training.backend": "surrogate",
+    "timeline.mode": "continuous",
+    "timeline.jitter": 0.2,  # so that work hardly ever ends at the same instant as other work
+    "timeline.aggregate": {"kind": "fedbuff", "options": {"buffer": 5}},
+    "services.*.policy": "random",
+    "services.*.target_accuracy": 1.0,
+    "rounds": 1_000_000,
+}
+
+
+JOBS = 4_000  # that SimPy plays alone
+
+
+def bench_continuous(report: Report, repeat: int) -> None:
+    """Play continuous markets, whose events are the lines of events.csv, next to such jobs in SimPy alone."""
+    many = {"clients.count": 1_000, "timeline.slot": 5.0, "services.*.budget": 200.0, "interventions": []}
+    scenarios = {
+        "`paper`, periods of 0.5 s": load_scenario("paper", {**CONTINUOUS, "timeline.slot": 0.5}),
+        "`paper` with 1,000 clients and ten times the budget": load_scenario("paper", {**CONTINUOUS, **many}),
+    }
+    counts: dict[str, list[int]] = {name: [] for name in scenarios}
+
+    def player(name: str, scenario: Scenario) -> Callable[[], None]:
+        market = build_market(scenario, 0, build_federation(scenario, 0, Shelf()))
+        policies = {service.name: build_policy(scenario, service) for service in scenario.services}
+        return lambda: counts[name].append(sum(len(play_round(market, policies).events) for _ in range(40)))
+
+    def alone() -> None:
+        clock = simpy.Environment()
+        cores = [simpy.Resource(clock, 2) for _ in range(1_000)]
+
+        def work(client: int) -> Iterator[simpy.Event]:
+            with cores[client].request() as core:
+                yield core
+                yield clock.timeout(100 + client)
+                yield clock.timeout(500)
+
+        for job in range(JOBS):
+            clock.process(work(job * 7 % 1_000))
+        clock.run()
+
+    plays = {name: player(name, scenario) for name, scenario in scenarios.items()}
+    timings = take_turns({"SimPy": alone, **plays}, repeat)
+    bare = [5 * JOBS / seconds for seconds in timings["SimPy"].computing]  # award, start, end, upload and payment
+    report.figure("SimPy alone, jobs on the cores of 1,000 clients", "events a CPU second", bare)
+    for name, found in counts.items():
+        rates = [count / seconds for count, seconds in zip(found[1:], timings[name].computing, strict=True)]
+        report.figure(f"{name}, continuous, on the surrogate", "events a CPU second", rates)
+        report.times(f"{name}, continuous, events against SimPy alone", rates, bare)
+
+
 PARTS = {
     "paper": bench_paper,
+    "continuous": bench_continuous,
     "growth": bench_growth,
     "rules": bench_rules,
     "vcg": bench_vcg,

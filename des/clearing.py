@@ -282,9 +282,10 @@ class Platform:
                 free[client] += 1
             # Who leaves in a period takes no work after its start.
             there = (c for c in dict.fromkeys(freed) if rows.get(c) and not self._leaves(number, c))
-        places = np.array(sorted(row for c in there if free[c] > 0 for row in rows[c]), dtype=np.int64)
-        if not len(places):
+        open_rows = sorted(row for c in there if free[c] > 0 for row in rows[c])
+        if not open_rows:
             return []
+        places = np.array(open_rows, dtype=np.int64)
         part = standing.book.some(places, read_only(free) if taken else current.conditions.cores_of)
         clearing = clearing_of(self.mechanism, part, number)
         won = (clearing.core != NO_CORE).nonzero()[0]
