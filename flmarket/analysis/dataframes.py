@@ -115,8 +115,9 @@ class Results:
         The row of the service ``market`` is the whole market's. In front stands a column for each key that was swept or
         in which scenarios of one name differ. ``flmarket report`` prints the same means, and says what each measure is.
 
-        ``rounds to target`` is NaN where no run met the target. Where ``target met`` is below 100, it is a lower bound:
-        runs that did not meet the target count with their last round.
+        ``rounds to target``, and ``seconds to target`` of a continuous market, are NaN where no run met the target.
+        Where ``target met`` is below 100, they are lower bounds: runs that did not meet the target count with their
+        last round.
 
         Args:
             intervals: whether the ends of the 95 % intervals follow each measure, as ``AUC low`` and ``AUC high``;

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 
 SAME = 1e-12
 """The relative difference up to which numbers are the same: money and accuracies that were summed in another order."""
@@ -56,13 +56,15 @@ def finite(name: str, values: npt.ArrayLike) -> FloatArray:
 class RoundsToTarget(NamedTuple):
     """Rounds to target, as reports, tables, screens and evaluations count them. Arrays have any axes: [seed, service].
 
+    Of rounds that are equally long, it may hold seconds instead (``in_seconds``).
+
     They are counted from 1, or from the service's arrival. A service meets its target in the first round after which
     its accuracy is at or above it. A run of N rounds in which that does not happen is *censored* at N: it shows only
     that the target takes more than N rounds. A mean over the runs that succeeded is never shown: it would reward a
     policy for failing where others take long.
     """
 
-    rounds: IntArray  # [...] the round in which the target was met, from 1; N if it was not
+    rounds: AnyArray  # [...] the round in which the target was met, from 1; N if it was not
     reached: BoolArray  # [...] whether it was met
 
     @classmethod
@@ -92,6 +94,10 @@ class RoundsToTarget(NamedTuple):
         A target that is met before that is met in the first.
         """
         return RoundsToTarget(np.maximum(self.rounds - (arrival - 1), 1), self.reached)
+
+    def in_seconds(self, each: float) -> "RoundsToTarget":
+        """Return the same in seconds, of rounds that last so long each."""
+        return RoundsToTarget(self.rounds * each, self.reached)
 
     @classmethod
     def of(

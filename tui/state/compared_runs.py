@@ -29,7 +29,7 @@ from scenarios.logs.reading import FIGURES
 from scenarios.logs.run_state import RunState
 from tui.state.watched_run import Session
 
-SHOWN = ("AUC", "rounds to target", "final accuracy", "spent", "served", "refused")
+SHOWN = ("AUC", "rounds to target", "seconds to target", "final accuracy", "spent", "served", "refused")
 """The measures that are compared."""
 
 

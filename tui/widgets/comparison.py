@@ -1,6 +1,6 @@
 """Runs compared, or the means of groups: the curves of one service, a table of all, and differences from a baseline."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import inf, nan
 
 from rich.style import Style
@@ -10,7 +10,7 @@ from textual.containers import Vertical
 from textual.events import Resize
 
 from flmarket.analysis.results.report import Difference, Estimate
-from tui.state.compared_runs import PolicyRuns, ServiceRow, band_series, difference_series, mean_series, parting
+from tui.state.compared_runs import Mean, PolicyRuns, ServiceRow, band_series, difference_series, mean_series, parting
 from tui.state.watched_run import Session
 from tui.style.colors import FEW_IN_COLOR, in_color, sign, tint
 from tui.style.formats import TableColumn, plain, told_apart
@@ -194,8 +194,8 @@ class CompareTable(TableView):
             "run": plain(self._names[row.group], color),
             "service": plain(row.service),
             "policy": plain(row.policy),
-            **{name: plain(_text(mean)) for name, mean in row.means.items()},
-            **{DELTA + name: plain(_text(it), self._color(it)) for name, it in row.differences.items()},
+            **{name: plain(_text(mean)) for name, mean in _timed(row.means).items()},
+            **{DELTA + name: plain(_text(it), self._color(it)) for name, it in _timed(row.differences).items()},
         }
         if row.differences:
             cells[DELTA + "AUC"].append(row.common)
@@ -225,11 +225,19 @@ class CompareTable(TableView):
         return tint(self.app, "foreground" if not better else ("success" if better > 0 else "error"))
 
 
+def _timed(means: Mapping[str, Mean]) -> Mapping[str, Mean]:
+    """Return means with the seconds to target, where there are any, in the place of the rounds."""
+    seconds = means.get("seconds to target")
+    return means if seconds is None else {**means, "rounds to target": seconds}
+
+
 def _text(mean: Estimate | Difference) -> str:
     """Return a mean as reports show it; a count of a single run has no decimals, and what both missed is not known."""
     if isinstance(mean, Difference) and mean.bound == "?":
         return ""
-    return mean.text.removesuffix(".0") if mean.seeds == 1 else mean.text
+    unit = " s" * (mean.measure.name == "seconds to target")
+    text = mean.text + unit if isinstance(mean, Difference) else mean.mean(mean.ends + unit)
+    return text.replace(f".0{unit}", unit) if mean.seeds == 1 and text.endswith(f".0{unit}") else text
 
 
 def _key(row: ServiceRow) -> tuple[str, int]:

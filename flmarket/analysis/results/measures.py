@@ -179,6 +179,27 @@ ROUNDS_TO_TARGET = averaged(
 )
 """Tables show ``learning.statistics.RoundsToTarget.text``, which marks a lower bound."""
 
+
+def _seconds_to_target(run: "RunResult") -> RoundsToTarget:
+    return run.to_target.in_seconds(run.setting.scenario.timeline.slot or 0.0)
+
+
+SECONDS_TO_TARGET = averaged(
+    "seconds to target",
+    "simulated seconds from a service's arrival to the evaluation that met the target, where time goes on without "
+    "rounds; runs that never met it count to the end of their last period, with the marks of rounds to target",
+    -1,
+    lambda run: _seconds_to_target(run).rounds.astype(np.float64),
+    digits=1,
+    applies=lambda run: run.setting.scenario.timeline.continuous,
+)
+
+TO_TARGET: Mapping[str, Callable[["RunResult"], RoundsToTarget]] = {
+    ROUNDS_TO_TARGET.name: lambda run: run.to_target,
+    SECONDS_TO_TARGET.name: _seconds_to_target,
+}
+"""When a run's services met their targets, by the name of the measure; the others have no lower bounds."""
+
 AUC = averaged(
     "AUC",
     "mean accuracy over all rounds, %",
@@ -195,6 +216,7 @@ MEASURES = (
         lambda run: np.where(run.to_target.reached, 100.0, 0.0), digits=1, limits=PERCENT,
     ),
     ROUNDS_TO_TARGET,
+    SECONDS_TO_TARGET,
     averaged(
         "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1,
         lambda run: area_under_curve(run.normalised_reward, run.setting.arrivals), digits=4, limits=SHARE,
@@ -311,11 +333,11 @@ def report_measures(names: Sequence[str] = ()) -> list[Measure]:
     return [ALL_MEASURES.load(name) for name in dict.fromkeys(names)] or [*MEASURES, *own_measures()]
 
 
-def to_target(runs: "Sequence[RunResult]", service: str) -> RoundsToTarget:
-    """Return when runs met the target of a service, or of each service for ``MARKET``."""
+def to_target(runs: "Sequence[RunResult]", service: str, measure: str) -> RoundsToTarget:
+    """Return when runs met the target of a service, or of each service for ``MARKET``, as a ``TO_TARGET`` counts."""
     if service == MARKET:  # runs at several points of a sweep may have different numbers of services
-        rounds, reached = zip(*(run.to_target for run in runs), strict=True)
+        rounds, reached = zip(*map(TO_TARGET[measure], runs), strict=True)
         return RoundsToTarget(np.concatenate(rounds), np.concatenate(reached))
-    by_service = RoundsToTarget.stack(run.to_target for run in runs)
+    by_service = RoundsToTarget.stack(map(TO_TARGET[measure], runs))
     m = runs[0].setting.services.index(service)
     return RoundsToTarget(by_service.rounds[:, m], by_service.reached[:, m])

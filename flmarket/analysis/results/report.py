@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from flmarket.analysis.results.measures import MEASURES, ROUNDS_TO_TARGET, to_target
+from flmarket.analysis.results.measures import MEASURES, TO_TARGET, to_target
 from flmarket.analysis.results.run_results import RunResult, by_policy, by_setting, compared_by
 from flmarket.analysis.results.setting import RunSetting
 from flmarket.core.errors import InputError
@@ -36,7 +36,7 @@ class Estimate:
     measure: Measure
     seeds: int  # the number of runs
     interval: Interval  # the mean and its 95 % interval
-    to_target: RoundsToTarget | None = None  # when the runs met the target, if that is the measure
+    to_target: RoundsToTarget | None = None  # when the runs met the target, if that is measured
     left_out: int = 0  # the number of runs of the policy that failed, or have not ended or begun
 
     @property
@@ -46,7 +46,7 @@ class Estimate:
         return f" [{low}, {high}]" if self.interval.known else ""
 
     def mean(self, ends: str = "") -> str:
-        """Return the mean as text, with these ends; that of rounds to target is marked where it is a lower bound."""
+        """Return the mean as text, with these ends; that of a time to target is marked where it is a lower bound."""
         if self.to_target is not None:
             return self.to_target.text(ends)
         return self.measure.text(self.interval.estimate) + ends
@@ -67,7 +67,7 @@ class Difference(Estimate):
     # the p-value of the interval's test, by Holm's method for all differences of the table in which it stands; NaN
     # where there is none
     adjusted: float = nan
-    # of rounds to target, where runs missed it, which count with their last round: ``<`` if the true difference is
+    # of times to target, where runs missed it, which count with their last round: ``<`` if the true difference is
     # below this one (the baseline missed it), ``>`` if it is above, ``?`` if both missed it
     bound: str = ""
 
@@ -146,7 +146,7 @@ def estimates(group: SeedGroup, measures: Sequence[Measure]) -> Iterator[Estimat
     for measure in measures:
         for service, by_seed in group.scores[measure.name].items():
             interval = mean_interval([*by_seed.values()]).within(*measure.limits)
-            met = to_target(group.runs, service) if measure is ROUNDS_TO_TARGET else None
+            met = to_target(group.runs, service, measure.name) if measure.name in TO_TARGET else None
             seeds = len(by_seed)
             yield Estimate(setting, policy, service, played[service], measure, seeds, interval, met, group.left_out)
 
@@ -168,8 +168,8 @@ def differences(
             improvement, bound = None, ""
             if measure.better:
                 improvement = probability_of_improvement(measure.better * first, measure.better * second)
-            if measure is ROUNDS_TO_TARGET:
-                bound = _bound(group, base, service, seeds)
+            if measure.name in TO_TARGET:
+                bound = _bound(group, base, service, seeds, measure.name)
             yield Difference(
                 setting, policy, service, policy, measure, len(seeds), interval, improvement=improvement, bound=bound
             )
@@ -206,9 +206,9 @@ def _averaged(groups: Sequence[SeedGroup]) -> SeedGroup:
     return SeedGroup([run for group in groups for run in group.runs], scores)
 
 
-def _bound(group: SeedGroup, base: SeedGroup, service: str, seeds: Sequence[int]) -> str:
+def _bound(group: SeedGroup, base: SeedGroup, service: str, seeds: Sequence[int], measure: str) -> str:
     sides = ([run for run in side.runs if run.seed in seeds] for side in (group, base))
-    met, met_by_base = (bool(to_target(side, service).reached.all()) for side in sides)
+    met, met_by_base = (bool(to_target(side, service, measure).reached.all()) for side in sides)
     return {(True, True): "", (True, False): "<", (False, True): ">", (False, False): "?"}[met, met_by_base]
 
 

@@ -67,7 +67,7 @@ def latex(report: Report, made_by: Sequence[str] = ()) -> str:
 def csv_text(report: Report) -> str:
     """Return the report as CSV: one row for each estimate, with its difference from the baseline; full precision.
 
-    ``bound`` and ``difference_bound`` mark rounds to target that are not what they say, as some runs never met it;
+    ``bound`` and ``difference_bound`` mark times to target that are not what they say, as some runs never met it;
     ``left_out`` counts the runs of the policy that have no results.
     """
     against_baseline = {_key(row): row for row in report.differences}
@@ -88,7 +88,7 @@ def csv_text(report: Report) -> str:
 
 
 def _bound(row: Estimate) -> str:
-    """Return what marks a mean of rounds to target: ``never`` where no run met it, ``>`` where not all did."""
+    """Return what marks a mean of times to target: ``never`` where no run met it, ``>`` where not all did."""
     if row.to_target is None or row.to_target.reached.all():
         return ""
     return ">" if row.to_target.reached.any() else "never"

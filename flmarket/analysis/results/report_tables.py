@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 
-from flmarket.analysis.results.measures import AUC, PERCENT, ROUNDS_TO_TARGET
+from flmarket.analysis.results.measures import AUC, PERCENT, ROUNDS_TO_TARGET, SECONDS_TO_TARGET
 from flmarket.analysis.results.report import Difference, Estimate, Report
 from flmarket.analysis.results.run_results import mixed
 from flmarket.analysis.results.setting import RunSetting
@@ -18,7 +18,7 @@ from learning.statistics.measure import MARKET, Measure
 from scenarios.file.differences import values_text
 
 DECIDING = (
-    AUC.name, "final accuracy", "rounds to target", "spent",
+    AUC.name, "final accuracy", "rounds to target", SECONDS_TO_TARGET.name, "spent",
     *(f"{dqi} {what}" for dqi in ("DQI", "union DQI") for what in ("served", "bound ratio")),
 )  # fmt: skip
 """The measures that tables show first, with those that are asked for."""

@@ -6,6 +6,7 @@ import io
 from dataclasses import replace
 from math import nan
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -19,9 +20,10 @@ from flmarket.analysis.results.report_tables import finding, introduction, sente
 from flmarket.analysis.results.run_results import read, remarks
 from flmarket.core.errors import InputError
 from learning.statistics.intervals import Interval, holm
+from scenarios.loader import load
 from scenarios.logs.columns import OFFERS, ROUNDS
 from scenarios.logs.directory import RunDirectory
-from support.runs import RECORDED, reseal
+from support.runs import RECORDED, played, reseal, table
 
 # Two services, four rounds; "b" reaches its target of 0.5 and leaves.
 SCENARIO = """
@@ -93,9 +95,9 @@ def write_run(
                 offers.append(
                     dict.fromkeys(OFFERS.names, "0") | offer | price | {"outcome": "served" if won else "outbid"}
                 )
-    for table, rows in ((ROUNDS, rounds), (OFFERS, offers)):
-        with table.path(path).open("w", newline="") as file:
-            writer = csv.DictWriter(file, table.names, lineterminator="\n")
+    for log, rows in ((ROUNDS, rounds), (OFFERS, offers)):
+        with log.path(path).open("w", newline="") as file:
+            writer = csv.DictWriter(file, log.names, lineterminator="\n")
             writer.writeheader()
             writer.writerows(rows)
     meta = {
@@ -688,3 +690,31 @@ def test_a_measure_that_is_asked_for_alone_is_corrected_for_no_other(tmp_path: P
     final = usual["a", "final accuracy"]
     assert final.adjusted > final.interval.p
     assert next(iter(tables(alone))).answers == []  # sentences are about AUC and rounds to target
+
+
+def test_seconds_to_target_are_those_of_the_evaluation_that_met_it_and_of_continuous_markets_alone(
+    tmp_path: Path,
+) -> None:
+    changes: dict[str, Any] = {
+        "training.backend": "surrogate", "timeline.slot": 1.5, "rounds": 8, "services.digits.arrival": 3,
+        "services.*.budget": 60, "services.strokes.target_accuracy": 0.99, "services.scribbles.target_accuracy": 0.15,
+        "services.digits.target_accuracy": 0.5,
+    }  # fmt: skip
+    periods = {"timeline.mode": "continuous", "timeline.aggregate": {"kind": "semi-async"}}
+    run = played(load("quickstart", {**changes, **periods}), tmp_path / "periods")
+    report = make_report(read([run.path]))
+    met = {row["service"]: float(row["sim_time"]) for row in table(run.path, "events") if row["event"] == "exit"}
+    found = {row.service: row.text for row in report.estimates if row.measure.name == "seconds to target"}
+    assert set(met) == {"digits", "scribbles"}
+    assert found == {
+        "digits": f"{met['digits'] - 2 * 1.5:.1f}",  # since its arrival, as the third period begins
+        "scribbles": f"{met['scribbles']:.1f}",
+        "strokes": "never",
+        "market": f"> {(met['digits'] - 3.0 + met['scribbles'] + 12.0) / 3:.1f} (2 of 3)",
+    }
+    text = markdown(report)
+    assert "| rounds to target | seconds to target |" in text
+    lines = [row for row in csv.DictReader(io.StringIO(csv_text(report))) if row["measure"] == "seconds to target"]
+    assert [(row["service"], row["mean"]) for row in lines if row["bound"] == "never"] == [("strokes", "12.0")]
+    slots = played(load("quickstart", changes), tmp_path / "slots")
+    assert "seconds to target" not in {row.measure.name for row in make_report(read([slots.path])).estimates}
