@@ -14,7 +14,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, free_core, tie_order_of
 from des.clients.population import Population, Qualities
-from des.clock import Microseconds, TrainingTimes, departure, stretched
+from des.clock import Microseconds, Travel, WorkTimes, departure, stretched
 from des.contracts import with_contracts
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome
@@ -56,8 +56,10 @@ class Platform:
         self._population = population
         self.mechanism = mechanism  # what clears the rounds
         self._rules: Rules | None = None
-        self._times = TrainingTimes((timeline.seconds_per_sample, speed) for speed in population.speeds.tolist())
-        self._download, self._upload, self._patience = timeline.download, timeline.upload, timeline.patience
+        self._times = WorkTimes((timeline.seconds_per_sample, speed) for speed in population.speeds.tolist())
+        self._download = Travel(timeline.download, population.downloads, population.download_of)
+        self._upload = Travel(timeline.upload, population.uploads, population.upload_of)
+        self._patience = timeline.patience
         self._jitter, self._jitters = timeline.jitter, draw_key(seed, "jitter")
         self._ties = draw_key(seed, "ties")
         self._departing = bool(np.count_nonzero(population.departure_rate))  # whether clients leave
@@ -200,14 +202,14 @@ class Platform:
         compute = self._training(current.number, *places, held * epochs)
         if answers is not None and terms is not None:
             compute = terms.duration(compute, answers.done)
-        compute = compute + self._download
+        compute, upload = self._with_travel(current, compute, *places)
         jobs: list[Job | None] = [None] * len(book.clients)
         record = current.journal.record
-        arrays = (at, *places, payments, cores, prices, samples, compute)
-        for place, m, client, payment, core, price, images, training in zip(
+        arrays = (at, *places, payments, cores, prices, samples, compute, upload)
+        for place, m, client, payment, core, price, images, training, sending in zip(
             *[it.tolist() for it in arrays], strict=True
         ):
-            job = self._job(current.number, names[m], client, core, price, images, training)
+            job = self._job(current.number, names[m], client, core, price, images, training, sending)
             if place == HIRED:
                 current.hired.setdefault(m, []).append(job)
             else:
@@ -223,18 +225,33 @@ class Platform:
 
     def _training(self, number: int, services: IntArray, clients: IntArray, work: IntArray) -> IntArray:
         """Return how long jobs train, given their images times epochs; in whole microseconds."""
-        compute = self._times.training(work, self._population.speed_of[clients])
+        compute = self._times.of(work, self._population.speed_of[clients])
         if self._jitter:
             compute = stretched(compute, self._jitter, normals(self._jitters, number, services, clients))
         return compute
 
+    def _with_travel(
+        self, current: Round, compute: IntArray, services: IntArray, clients: IntArray
+    ) -> tuple[IntArray, IntArray]:
+        """Return how long jobs fetch their models and train, and how long they send their updates; microseconds."""
+        size = np.array([spec.model_bytes for spec in current.services])[services]
+        return compute + self._download.of(size, clients), self._upload.of(size, clients)
+
     def _job(
-        self, number: int, service: str, client: int, core: int, price: Micro, images: int, training: Microseconds
+        self,
+        number: int,
+        service: str,
+        client: int,
+        core: int,
+        price: Micro,
+        images: int,
+        training: Microseconds,
+        upload: Microseconds,
     ) -> Job:
-        whole = training + self._upload
+        whole = training + upload
         limit = self._limit(number, client, whole) if self._departing else self._patience
         outcome = Outcome.SERVED if whole <= limit else Outcome.DROPPED
-        return Job(service, client, core, price, images, training, self._upload, limit, outcome)
+        return Job(service, client, core, price, images, training, upload, limit, outcome)
 
     def _standing(self, current: Round, taken: Mapping[int, Collection[int]]) -> StandingOffers:
         """Return a period's offers as they stand at its start, given the cores at work of clients that have any."""
@@ -242,8 +259,10 @@ class Platform:
         names, places = [spec.name for spec in current.services], (book.services, book.clients)
         samples = world.some(*places).data_size
         epochs = np.array([spec.local_epochs for spec in current.services])[book.services]
-        compute = self._training(number, *places, world.held.some(*places).data_size * epochs) + self._download
-        columns = [it.tolist() for it in (book.services, book.payments, samples, compute)]
+        compute = self._training(number, *places, world.held.some(*places).data_size * epochs)
+        columns = [
+            it.tolist() for it in (book.services, book.payments, samples, *self._with_travel(current, compute, *places))
+        ]
         reported, work = iter(columns[2]), list[TrainingJob]()
         for m, offer in current.offers.items():
             clients, images = offer.clients.tolist(), list(islice(reported, len(offer.clients)))
@@ -291,10 +310,10 @@ class Platform:
         won = (clearing.core != NO_CORE).nonzero()[0]
         awarded, columns = [], (places, clearing.core, clearing.price)
         for row, place, price in zip(*(it[won].tolist() for it in columns), strict=True):
-            at, m, payment, samples, compute, work = standing.terms[row]
+            at, m, payment, samples, compute, upload, work = standing.terms[row]
             service, client = work.service, work.client
             core = free_core(place, taken.get(client, ()))
-            job = self._job(number, service, client, core, price, samples, compute)
+            job = self._job(number, service, client, core, price, samples, compute, upload)
             job.start, job.end = now, now + min(job.compute + job.upload, job.limit)
             current.jobs[m][at] = job
             rows[client].remove(row)

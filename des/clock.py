@@ -19,7 +19,9 @@ Microseconds = int
 
 NEVER: Microseconds = 2**63 - 1
 
-_LARGEST_WORK = 2**30  # images times epochs of a job: a million images, a thousand epochs
+_LARGEST_WORK = 2**30  # images times epochs of a job: a million images, a thousand epochs; or bytes of a model
+
+_BYTE = 8e-6  # seconds that a byte takes at 1 Mbps
 
 
 def exact(number: float) -> Fraction:
@@ -37,10 +39,10 @@ class Clock(simpy.Environment):
         return self._now
 
 
-class TrainingTimes:
-    """The time that training takes at given speeds."""
+class WorkTimes:
+    """The time that work takes at given speeds: images to train on, or bytes that travel."""
 
-    def __init__(self, speeds: Iterable[tuple[float, float]]) -> None:  # [S] seconds per sample, and the speed
+    def __init__(self, speeds: Iterable[tuple[float, float]]) -> None:  # [S] seconds for one at speed 1, and the speed
         ratios = [exact(seconds) * MICRO / exact(speed) for seconds, speed in speeds]
         fits = all(ratio.numerator * _LARGEST_WORK < 2**62 and ratio.denominator < 2**62 for ratio in ratios)
         # Python's integers, which have no largest one, where 64 bits are not enough.
@@ -49,12 +51,12 @@ class TrainingTimes:
         self._below = np.array([ratio.denominator for ratio in ratios], dtype=kind)
         self._whole = all(ratio.denominator == 1 for ratio in ratios)
 
-    def training(
+    def of(
         self,
-        work: IntArray,  # [n] images times epochs
+        work: IntArray,  # [n] images times epochs, or bytes
         speed: IntArray,  # [n] the place of each client's speed among those given
     ) -> IntArray:
-        """Return how long each job trains [n]: ``seconds_per_sample * work / speed``, half-even to a microsecond."""
+        """Return how long each piece of work takes [n]: ``seconds * work / speed``, half-even to a microsecond."""
         parts: IntArray = work * self._above[speed]
         if self._whole:
             return parts
@@ -65,9 +67,23 @@ class TrainingTimes:
         return whole
 
 
+class Travel:
+    """The time that models travel to clients, or back: as many seconds for all, or their bytes over each bandwidth."""
+
+    def __init__(self, time: Microseconds, mbps: FloatArray, of: IntArray) -> None:
+        self._time = time  # of each, where there are no bandwidths
+        self._times = WorkTimes((_BYTE, each) for each in mbps.tolist()) if len(mbps) else None
+        self._of = of  # [C] the place of each client's bandwidth among ``mbps``
+
+    def of(self, size: IntArray, clients: IntArray) -> IntArray:  # [n] bytes of each model, and who fetches or sends it
+        if self._times is None:
+            return np.full(len(clients), self._time)
+        return self._times.of(size, self._of[clients])
+
+
 def stretched(durations: IntArray, spread: float, z: FloatArray) -> IntArray:
     """Return durations times e^(spread z), half-even to a microsecond, and at most 36,000 years."""
-    # Python's integers, where there are such (``TrainingTimes``), become floats as 64-bit ones do
+    # Python's integers, where there are such (``WorkTimes``), become floats as 64-bit ones do
     return np.rint(np.minimum(durations.astype(np.float64) * exp(spread * z), 2.0**60)).astype(np.int64)
 
 

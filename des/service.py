@@ -27,6 +27,7 @@ class ServiceSpec:
     total_budget: Micro | None = None
     # the most that budgets of rounds can add up to that are not spent, micro-units; None: what is not spent lapses
     budget_cap: Micro | None = None
+    model_bytes: int = 0  # of its model, where clients have bandwidths
     # how its data set is learned, as fitted to earlier trainings; None if that is not known. The market does not look
     # at it.
     curve: Curve | None = None

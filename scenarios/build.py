@@ -371,6 +371,7 @@ def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:
         arrival=service.arrival,
         total_budget=None if service.total_budget is None else to_micro(service.total_budget),
         budget_cap=None if service.budget_cap is None else to_micro(service.budget_cap),
+        model_bytes=scenario.model_bytes(service) or 0,
         curve=known_curve(scenario, service),
     )
 
@@ -461,6 +462,8 @@ def _group(clients: Clients, sizes: Sequence[int], cost: Cost | None, conduct: C
         clients.cost.unit.distribution(),
         clients.label_mix.dirichlet,
         conduct,
+        clients.download_mbps,
+        clients.upload_mbps,
     )
 
 

@@ -50,6 +50,10 @@ class Group:
     # groups have one, or none has.
     concentration: float | None = None
     conduct: Conduct | None = None  # how their training departs from honest work; None: in nothing
+    # bandwidths in Mbps, of which each client has one for the whole run; empty where models travel as long as the
+    # timeline says, which those of all groups do, or none
+    downloads: tuple[float, ...] = ()
+    uploads: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -71,6 +71,20 @@ def public_ranges(spec: PopulationSpec, labels: int, parameters: DQIParameters) 
     return replace(ranges, dqi=DQIView(spec.disclosure, *ranges.dqi, spec.count, seed=0).range)
 
 
+def _once(
+    spec: PopulationSpec,
+    purpose: str,  # of the random stream
+    sets: Sequence[tuple[float, ...]],  # what clients of each group have one of for the whole run; all empty, or none
+    seed: int,
+) -> tuple[FloatArray, Choices, IntArray]:
+    """Return all numbers, the choice that each client has of them, and the place of the one that it draws [C]."""
+    choices = Choices.of(spec.counts, [len(each) for each in sets])
+    if not choices.total:
+        return np.empty(0), choices, choices.first
+    draw = integers(draw_key(seed, purpose), choices.count, 0, 0, np.arange(spec.count))
+    return np.array([number for each in sets for number in each], dtype=np.float64), choices, choices.first + draw
+
+
 class Population:
     """Draws the world of each round."""
 
@@ -90,7 +104,6 @@ class Population:
         self.pair_choices = Choices.of(
             counts, [len(group.data_sizes) * (len(group.emds) if spec.listed else 1) for group in groups]
         )
-        self.speed_choices = Choices.of(counts, [len(group.speeds) for group in groups])
         holdings = Holdings(len(labels), self.pair_choices, spec.lasting, seed)
         self._source = data_source(spec, labels, holdings, valuation, seed)
         self._ranges = self._source.ranges
@@ -100,9 +113,10 @@ class Population:
         self._dqi_view = DQIView(spec.disclosure, *self._ranges.dqi, spec.count, seed)
         self._setting = Setting(seed, len(labels), spec.count, spec.cores, read_only(self._cost_range[1]))
         self.reset()
-        draw = integers(draw_key(seed, "speed"), self.speed_choices.count, 0, 0, np.arange(spec.count))
-        self.speeds: FloatArray = np.array([speed for group in groups for speed in group.speeds], dtype=np.float64)
-        self.speed_of: IntArray = self.speed_choices.first + draw  # [C] the place of each client's speed among them
+        self.speeds, self.speed_choices, self.speed_of = _once(spec, "speed", [group.speeds for group in groups], seed)
+        # Mbps, if models travel over bandwidths, and the place of each client's among them [C]
+        self.downloads, _, self.download_of = _once(spec, "download", [group.downloads for group in groups], seed)
+        self.uploads, _, self.upload_of = _once(spec, "upload", [group.uploads for group in groups], seed)
         conducts = [group.conduct for group in groups for _ in range(group.count)]
         self._conducts = conducts if any(conducts) else None
         # [C] the probability that each client leaves in the middle of a round in which it was awarded a job

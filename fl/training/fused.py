@@ -111,6 +111,13 @@ def initial_parameters(arch: Architecture, seed: int, *purpose: str | int) -> Fl
     return np.concatenate(parts)
 
 
+def parameter_count(model: str, labels: int, shape: Shape) -> int | None:
+    """Return how many parameters a model has, by name; None where it is none of those that have a kernel."""
+    if model in HIDDEN:
+        return Architecture("mlp", labels, HIDDEN[model], shape).parameter_count
+    return Architecture("cnn", labels, shape=shape).parameter_count if model == "cnn" and shape in SHAPES else None
+
+
 def train(
     arch: Architecture,  # the network
     parameters: Float32Array,  # [P] where to start from; left untouched

@@ -8,6 +8,7 @@ import numpy as np
 
 from des.clients.data_sources import draw_pairs
 from des.clients.disclosure import Disclosure
+from des.clock import NEVER
 from des.market import Market
 from des.money import MicroArray
 from des.service import ServiceSpec
@@ -123,6 +124,11 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
         (
             any(schedule.at(round_).cores_of is not None for round_ in schedule.turning_points),
             "has clients with fewer cores than others (clients.groups, cores)",
+        ),
+        (
+            market.timeline.patience < NEVER
+            and bool(market.timeline.jitter or len(market.population.downloads) or len(market.population.uploads)),
+            "has a slot or a deadline, and jobs whose times vary (timeline.jitter, clients.upload_mbps)",
         ),
         (spec.lasting.persistence > 0, "has data that lasts from round to round (clients.lasting)"),
         (spec.mixed, "draws label mixes (clients.label_mix)"),

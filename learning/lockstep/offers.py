@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 
 from des.allocation import NO_CORE, tie_order_of
-from des.clock import NEVER, TrainingTimes, departure
+from des.clock import NEVER, WorkTimes, departure
 from des.mechanism import Book, ClearingError, Mechanism, clearing_of
 from des.money import MicroArray, text
 from fl.arithmetic.draws import draw_key, integers, uniforms
@@ -131,11 +131,12 @@ class Clearings:
         self._departure = np.zeros((count, 2), dtype=np.uint32)
         populations = [market.population for market in kinds.markets]
         rates = [(market.timeline.seconds_per_sample, market.population.speeds.tolist()) for market in kinds.markets]
-        self._times = TrainingTimes((seconds, speed) for seconds, speeds in rates for speed in speeds)
+        self._times = WorkTimes((seconds, speed) for seconds, speeds in rates for speed in speeds)
         begin = np.cumsum([0, *(len(speeds) for _, speeds in rates)])  # where the speeds of each kind begin
         self._rate = kinds.per_client([population.departure_rate for population in populations], absent=0.0)  # [B, C]
         self._patience = np.array([market.timeline.patience for market in markets])
-        self._upload = np.array([market.timeline.upload for market in markets])
+        travels = [market.timeline.download + market.timeline.upload for market in markets]
+        self._travel = np.array(travels)
         choices = [population.speed_choices for population in populations]
         self._first_speed = kinds.per_client(
             [first + speeds.first for first, speeds in zip(begin, choices, strict=False)], absent=0
@@ -205,7 +206,7 @@ class Clearings:
     def _arrives(self, offers: Offers, size: IntArray, number: IntArray) -> BoolArray:
         """Return whether the update of each client would arrive: it keeps the deadline, and does not leave."""
         b, c = offers.market, offers.client
-        whole = self._times.training(size * self._epochs[b, offers.service], self._speed[b, c]) + self._upload[b]
+        whole = self._times.of(size * self._epochs[b, offers.service], self._speed[b, c]) + self._travel[b]
         leaves, part = uniforms(self._departure[b], number[b], 0, c)
         limit = self._patience[b]
         departing = leaves < self._rate[b, c]

@@ -90,6 +90,7 @@ def examine(
 def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     yield from _unique_names(scenario)
     yield from _times(scenario)
+    yield from _bandwidths(scenario)
     yield from _budget_caps(scenario)
     yield from _continuous(scenario)
     yield from _market_size(scenario)
@@ -147,6 +148,30 @@ def _times(scenario: Scenario) -> Iterator[Mistake]:
                 ("services", i, "arrival"),
                 f"must be at most the {number(scenario.rounds)} rounds, not {number(service.arrival)}",
             )
+
+
+def _bandwidths(scenario: Scenario) -> Iterator[Mistake]:
+    """Yield what is said twice of how long models travel, and what is not said of it."""
+    kinds, used = scenario.clients.kinds(), False
+    for way in ("download", "upload"):
+        key, seconds = f"{way}_mbps", f"{way}_seconds"
+        if not any(getattr(it, key) for _, it in kinds):
+            continue
+        used = True
+        for group, it in kinds:
+            if not getattr(it, key):
+                place = ("clients", key) if group is None else ("clients", "groups", group, key)
+                yield Mistake(place, "is missing; either all clients have a bandwidth, or none has")
+        if given := getattr(scenario.timeline, seconds):
+            what = f"must be 0 where clients have {key}, which says how long models travel, not {number(given)}"
+            yield Mistake(("timeline", seconds), what)
+    for i, service in enumerate(scenario.services):
+        if used and scenario.model_bytes(service) is None:
+            what = f"is missing; how large a model of {quoted(service.dataset)} is cannot be counted here"
+            yield Mistake(("services", i, "model_bytes"), what)
+        elif not used and service.model_bytes is not None:
+            what = "says nothing where no client has a bandwidth; give clients.upload_mbps, or remove it"
+            yield Mistake(("services", i, "model_bytes"), what)
 
 
 def _budget_caps(scenario: Scenario) -> Iterator[Mistake]:

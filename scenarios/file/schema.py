@@ -26,9 +26,10 @@ from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
 from fl.data.emd import largest_emd
 from fl.data.own_files import is_path
-from fl.data.registry import DATASETS
+from fl.data.registry import DATASETS, info
 from fl.data.validation_split import LARGEST_SHARE
 from fl.training.aggregator import AGGREGATORS, FEDAVG
+from fl.training.fused import parameter_count
 from fl.training.jobs import HONEST, Conduct
 from fl.training.models import MODELS
 from fl.training.regime import Device, Kernel, Regime
@@ -108,6 +109,7 @@ Several = Annotated[tuple[Item, ...], Field(strict=False)]  # which a list of TO
 Plain = Annotated[Any, AfterValidator(plain)]
 Options = Annotated[dict[str, Any], AfterValidator(plain)]
 Money = Annotated[float, Ge(0), Le(LARGEST_SUM), AfterValidator(six_decimals)]
+Mbps = Annotated[float, Ge(1e-6), Le(1e6), AfterValidator(six_decimals)]
 Span = Annotated[float, Gt(0), Le(1e12), AfterValidator(six_decimals)]
 FilePath = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
 
@@ -343,6 +345,21 @@ class Clients(TomlTable):
         Doc("""The set that a client's speed is drawn from, once for the whole run; 2 computes twice as fast as the
         timeline's seconds_per_sample."""),
     ] = (1.0,)
+    download_mbps: Annotated[
+        Several[Mbps],
+        MaxLen(100),
+        Unit("Mbps"),
+        Field(exclude_if=lambda it: not it),
+        Doc("""The set that a client's bandwidth for models is drawn from, once for the whole run; they travel as long
+        as their bytes take. Absent: timeline.download_seconds."""),
+    ] = ()
+    upload_mbps: Annotated[
+        Several[Mbps],
+        MaxLen(100),
+        Unit("Mbps"),
+        Field(exclude_if=lambda it: not it),
+        Doc("The same for updates, which are as large as models. Absent: timeline.upload_seconds."),
+    ] = ()
     departure_rate: Annotated[
         float,
         Ge(0),
@@ -454,8 +471,9 @@ else:
         **_part(ClientBehaviour, {"kind": None, "options": None}, "[clients]", "behaviour."),
     )
     _OF_GROUPS = dict.fromkeys(
-        ("cores", "data_size", "emd", "label_mix", "cost", "speed", "departure_rate", "behaviour")
-    )
+        ("cores", "data_size", "emd", "label_mix", "cost", "speed", "download_mbps", "upload_mbps", "departure_rate",
+         "behaviour")
+    )  # fmt: skip
     _OF_GROUPS |= {"label_mix": _PartOfLabelMix, "cost": _PartOfCost, "behaviour": _PartOfBehaviour}
     _PartOfClients = create_model(
         "_PartOfClients",
@@ -811,6 +829,15 @@ class Service(TomlTable):
         FilePath | None, Doc("File with what its policy has learned; absent: the policy starts as it is.")
     ] = None
     policy_options: Annotated[Options, Doc("Settings of its policy, as the policy documents them.")] = {}
+    model_bytes: Annotated[
+        int | None,
+        Ge(1),
+        Le(1_000_000_000),
+        Unit("bytes"),
+        Field(exclude_if=lambda it: it is None),
+        Doc("""Bytes of its model, and of an update, where clients have bandwidths. Absent: 4 for each parameter, where
+        the model is cnn, mlp or logistic and the data set comes with flmarket; else required."""),
+    ] = None
     aggregate: Annotated[
         Aggregate | None,
         Field(exclude_if=lambda it: it is None),
@@ -947,6 +974,14 @@ class Scenario(TomlTable):
             if service.name == name:
                 return service
         raise KeyError(name)
+
+    def model_bytes(self, service: Service) -> int | None:
+        """Return the bytes of a service's model; None where its parameters are neither given nor known."""
+        if service.model_bytes is not None or service.dataset not in DATASETS.builtin:
+            return service.model_bytes
+        data = info(service.dataset)
+        count = parameter_count(self.training_for(service.dataset).model, data.labels, data.shape)
+        return None if count is None else 4 * count
 
     def training_for(self, dataset: str) -> Regime:
         """Return how clients train a data set; see ``scenarios.file.regimes``."""

@@ -7,7 +7,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from des.clock import TrainingTimes
+from des.clock import Travel, WorkTimes
 from des.costs.linear import Linear
 from des.log_records import Outcome
 from des.observation import Offer
@@ -56,6 +56,27 @@ def drawn(number: int) -> tuple[dict, Fraction]:
     return kind | {"population": people, "services": [service], "timeline": timeline, "curves": curves}, whole
 
 
+def test_models_travel_as_long_as_their_bytes_take() -> None:
+    """177,704 bytes are 1,421,632 bits: 1.421632 s at 1 Mbps. 3 and 5 bits a microsecond are rounded half-even."""
+    travel = Travel(0, np.array([1.0, 3.0, 16.0]), np.array([2, 0, 1]))
+    sizes, clients = np.array([177_704, 177_704, 177_704, 5, 7]), np.array([1, 2, 0, 0, 0])
+    assert travel.of(sizes, clients).tolist() == [1_421_632, 473_877, 88_852, 2, 4]
+    assert Travel(500_000, np.empty(0), np.zeros(3, np.int64)).of(sizes, clients).tolist() == [500_000] * 5
+
+
+def test_each_client_fetches_and_sends_over_its_own_bandwidths(make_market, plain_service, pay_the_bid) -> None:
+    """A model of 125,000 bytes is a million bits: 1 s to fetch at 1 Mbps, 1 s to train, 4 s to send at 0.25 Mbps."""
+    service = replace(plain_service, name="alpha", budget=10**9, model_bytes=125_000)
+    market = make_market([service], timeline=Durations(0.01, 0.0), downloads=(1.0, 2.0), uploads=(0.25, 0.5), count=40)
+    people = market.population
+    report = market.close_round({"alpha": pay_the_bid(market.open_round()["alpha"])})
+    took = {it.client: ((it.end or 0) - (it.start or 0)) / 10**6 for it in report.offers}
+    down, up = people.downloads[people.download_of], people.uploads[people.upload_of]
+    assert took == {client: 1 / down[client] + 1 + 1 / up[client] for client in range(40)}
+    assert len(set(zip(down, up, strict=True))) == 4  # drawn by themselves
+    assert np.array_equal(people.speed, np.ones(40))
+
+
 @pytest.mark.slow
 def test_no_job_falls_that_fractions_keep() -> None:
     """500 timelines. Rounded to a microsecond, a job may be kept that takes half of one too long, no more."""
@@ -78,8 +99,8 @@ def test_training_times_are_rounded_half_even_however_large_their_parts_are() ->
     work, place = np.meshgrid([1, 2, 3, 5, 1_000_000_000], np.arange(len(rates)))
     exact = [Fraction(repr(seconds)) * 10**6 / Fraction(repr(speed)) for seconds, speed in rates]
     wanted = [round(int(n) * exact[at]) for n, at in zip(work.ravel(), place.ravel(), strict=True)]
-    assert TrainingTimes(rates).training(work.ravel(), place.ravel()).tolist() == wanted
-    assert TrainingTimes([(5e-7, 1.0)] * 3).training(np.array([1, 3, 5]), np.arange(3)).tolist() == [0, 2, 2]
+    assert WorkTimes(rates).of(work.ravel(), place.ravel()).tolist() == wanted
+    assert WorkTimes([(5e-7, 1.0)] * 3).of(np.array([1, 3, 5]), np.arange(3)).tolist() == [0, 2, 2]
 
 
 @pytest.mark.parametrize("key", ["upload_seconds", "slot", "deadline"])

@@ -81,6 +81,14 @@ def test_each_core_of_a_client_has_one_job_at_a_time_and_who_delivers_is_paid_th
         {"clients.groups": [{"name": "few", "count": 5, "cores": 1, "services": ["digits"]}]},
         {"timeline.jitter": 0.8, "timeline.download_seconds": 0.2, "clients.speed": [0.123456789, 1.0]},
         {"timeline.slot": 0.25, "services.*.policy": "pacing"},
+        {
+            "clients.download_mbps": [8, 0.7],
+            "clients.upload_mbps": [1.3, 12],
+            "timeline.upload_seconds": 0,
+            "services.strokes.model_bytes": 1_000_001,
+            "clients.departure_rate": 0.2,
+            "timeline.jitter": 0.1,
+        },
         {"interventions": [{"round": 3, "key": "clients.cores", "value": 1}], "clients.cores": 3},
     ],
 )

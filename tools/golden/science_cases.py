@@ -94,6 +94,18 @@ CASES: Mapping[str, Case] = {
     "a deadline without slots": Case(
         "paper", QUICK | {"timeline.deadline": 0.75, "clients.departure_rate": 0.2, "clients.speed": [1, 3]}
     ),
+    "bandwidths": Case(
+        "paper", QUICK
+        | {"clients.download_mbps": [2, 30], "clients.upload_mbps": [0.5, 4.25], "timeline.upload_seconds": 0,
+           "services.mnist.model_bytes": 400_001, "timeline.deadline": 7,
+           "clients.groups": [{"name": "wired", "count": 5, "download_mbps": [90], "upload_mbps": [45]}]},
+    ),
+    "bandwidths of groups, trained": Case(
+        "quickstart", TRAINED
+        | {"clients.download_mbps": [3.5], "clients.upload_mbps": [1, 0.2], "timeline.upload_seconds": 0,
+           "services.strokes.model_bytes": 90_000, "services.digits.model_bytes": 7, "timeline.slot": 9,
+           "clients.groups": [{"name": "wired", "count": 6, "download_mbps": [50, 60], "upload_mbps": [20.25]}]},
+    ),
     "departures": Case("scarce", QUICK | {"clients.departure_rate": 0.4, "timeline.seconds_per_sample": 0.01}),
     "offline clients": Case("paper", QUICK | {"clients.availability": str(HERE / "some.csv")}),
     "few clients are there": Case(

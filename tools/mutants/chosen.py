@@ -35,6 +35,7 @@ _LOGS, _SHOWN = ("tests/scenarios/test_settlement.py",), ("tests/flmarket/analys
 _MIXED, _MIXTURE, _COST = ("tests/des/clients/test_mixture.py",), "des/clients/mixture.py", ("tests/des/test_cost.py",)
 _AGGREGATED, _RULES = ("tests/fl/training/test_aggregation.py",), "fl/training/aggregators"
 _ONGOING, _WORK = "des/ongoing.py", ("tests/des/test_ongoing.py",)
+_CLOCK, _PEOPLE = ("tests/des/test_clock.py",), "des/clients/population.py"
 _TRIGGERED = ("tests/fl/training/test_triggers.py",)
 _HIRED, _CONTRACTS, _TURNS = "des/contracts.py", ("tests/des/test_contracts.py",), ("tests/des/test_turns.py",)
 
@@ -48,6 +49,10 @@ CHOSEN = (
     Chosen(_MECHANISM, "if mechanism.settles_together else book", "if False else book", _SETTLED),
     Chosen(_MARKET, "if not self.mechanism.settles_together:", "if True:", _SETTLED),
     Chosen("flmarket/analysis/verification/time_rules.py", "np.where(late, values,", "np.where(~late, values,", _LOGS),
+    # models that travel over bandwidths
+    Chosen("des/clock.py", "_BYTE = 8e-6", "_BYTE = 1e-6", _CLOCK),
+    Chosen(_CLEARING, "compute + self._download.of(size, clients)", "compute + self._upload.of(size, clients)", _CLOCK),
+    Chosen(_PEOPLE, "integers(draw_key(seed, purpose)", 'integers(draw_key(seed, "speed")', _CLOCK),
     # work that outlasts rounds
     Chosen(_ONGOING, "it[0] > clock.now]", "it[0] >= clock.now]", _WORK),
     Chosen(_ONGOING, "if freed and time != until:", "if freed:", _WORK),

@@ -9,7 +9,7 @@ from des.clients.population import Population
 from des.money import MICRO
 from fl.arithmetic.draws import draw_key, normals
 from fl.arithmetic.elementary import exp
-from fl.arrays import IntArray
+from fl.arrays import FloatArray, IntArray
 from flmarket.analysis.verification.findings import Rows
 from scenarios.file.schema import Scenario
 
@@ -29,8 +29,8 @@ class Timed(Protocol):
     def seed(self) -> int: ...
 
 
-def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, int, IntArray]:
-    """Return how long jobs train, how long an update travels, and when each job is cut off; in microseconds.
+def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, IntArray, IntArray]:
+    """Return how long jobs train, how long their updates travel, and when each job is cut off; in microseconds.
 
     ``jobs`` are lines of offers.csv with the data size that the client holds, and the part of the work that is done.
     """
@@ -46,8 +46,9 @@ def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, int, IntArray]:
         compute = np.rint(np.minimum(compute.astype(np.float64) * exp(clock.jitter * z), 2.0**60)).astype(np.int64)
     if response.of == "speed":
         compute = -(-compute * MICRO // np.maximum(jobs["done"], 1))
-    compute = compute + round(clock.download_seconds * MICRO)
-    upload = round(clock.upload_seconds * MICRO)
+    people = logs.population
+    compute = compute + _travel(clock.download_seconds, people.downloads, people.download_of, logs, jobs)
+    upload = _travel(clock.upload_seconds, people.uploads, people.upload_of, logs, jobs)
     slot = None if clock.continuous else clock.slot
     limit = np.full(len(jobs), min([_ENDLESS, *(round(it * MICRO) for it in (slot, clock.deadline) if it is not None)]))
     if logs.population.departure_rate.any():
@@ -56,6 +57,16 @@ def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, int, IntArray]:
         leaves = ~np.isnan(part)
         limit[leaves] = np.minimum(limit, np.floor(part * (compute + upload)))[leaves]
     return compute, upload, limit
+
+
+def _travel(seconds: float, mbps: FloatArray, own: IntArray, logs: Timed, jobs: Rows) -> IntArray:
+    """Return how long models travel one way, in microseconds: a byte takes eight at 1 Mbps."""
+    if not len(mbps):
+        return np.full(len(jobs), round(seconds * MICRO))
+    size = np.array([logs.scenario.model_bytes(it) for it in logs.scenario.services])
+    pairs, place = np.unique([size[jobs["m"]], mbps[own[jobs["client"]]]], axis=1, return_inverse=True)
+    times = [round(8 * int(of) / Fraction(str(each))) for of, each in pairs.T.tolist()]
+    return np.array(times, dtype=np.int64)[place.ravel()]
 
 
 def _training(seconds_per_sample: float, work: IntArray, logs: Timed, clients: IntArray) -> IntArray:

@@ -240,7 +240,7 @@ class _Follower:
     def _award(self, row: int, client: int, core: int, price: int) -> Begun:
         state, at, logs = self.sofar, self._first + row, self.logs
         compute, limit = int(self._compute[at]), int(self._limit[at])
-        whole, m = compute + self._upload, int(self._book.services[row])
+        whole, m = compute + int(self._upload[at]), int(self._book.services[row])
         delivers, end = whole <= limit, self._now + min(whole, limit)
         self._standing[client].remove(row)
         values = Outcome.SERVED if delivers else Outcome.DROPPED, core, self._now, end, price if delivers else np.nan

@@ -18,6 +18,7 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO, to_micro
 from des.observation import Observation, Offer
 from des.schedule import Change
+from des.timeline import Durations
 from fl.data.partition import Iid, Partition
 from learning.lockstep.lockstep import STATUS, Closed, Lockstep, View
 from learning.lockstep.market_kinds import ENDLESS, LockstepError
@@ -184,6 +185,14 @@ REFUSED = [
     (plain(mechanism=("beginsasthepapers", {})), "does not clear client by client (mechanism BeginsAsThePapers)"),
     (plain(interventions=[Change(2, rules=("uniform-price", {}))]), "changes its mechanism in the middle"),
     (plain(behaviour=("ring", {})), "has clients that need not tell the truth (behaviour Ring)"),
+    (
+        plain(timeline=Durations(0.01, 0.5, deadline=2.0, jitter=0.5)),
+        "has a slot or a deadline, and jobs whose times vary",
+    ),
+    (
+        {**with_clients(uploads=(1.0, 8.0)), "timeline": Durations(0.01, 0.0, slot=3.0)},
+        "has a slot or a deadline, and jobs whose times vary",
+    ),
     (with_clients(lasting=Lasting(0.5)), "has data that lasts from round to round (clients.lasting)"),
     (with_clients(concentration=1.0), "draws label mixes (clients.label_mix)"),
     (

@@ -67,7 +67,13 @@ def kinds(draw: st.DrawFn) -> dict[str, Any]:
         "population": PopulationSpec(draw(st.integers(1, 3)), tuple(group for group in groups if group.count)),
         "services": services,
         "timeline": draw(
-            st.sampled_from([Durations(0.01, 0.5), Durations(0.01, 0.5, slot=3.0), Durations(0.01, 0.5, deadline=2)])
+            st.sampled_from(
+                [
+                    Durations(0.01, 0.5),
+                    Durations(0.01, 0.5, slot=3.0),
+                    Durations(0.01, 0.5, deadline=2, download_seconds=0.3),
+                ]
+            )
         ),
         "rounds": rounds,
         "interventions": changes,
