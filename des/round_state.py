@@ -37,7 +37,7 @@ class StandingOffers(NamedTuple):
     rows: dict[int, list[int]]  # those that stand, by client
     free: IntArray  # [C] the cores of each client that are free
     # [offers] of each: its place among those of its service, the service, the payment, D as the client reports it, how
-    # long the client is busy before it uploads, and what it trains on
+    # long the client is busy before it uploads, how long it does, and what it trains on
     terms: Sequence[tuple[int, int, Micro, int, Microseconds, Microseconds, TrainingJob]]
 
 
