@@ -22,7 +22,7 @@ from des.observation import Progress
 from des.timeline import Job, Journal
 from fl.arrays import BoolArray, read_only
 from fl.training.jobs import Asynchronous, Delivery
-from fl.training.trigger import Gathered, Trigger, answer
+from fl.training.trigger import Gathered, Trigger, answer, share_of
 
 
 class AtWork(NamedTuple):
@@ -71,6 +71,7 @@ class Ongoing:
         self._at_work: dict[int, AtWork] = {}  # by a number that rises in the order in which they began
         self._working = [0] * len(self._names)  # for each service
         self._begun_with = [0] * len(self._names)  # the sum of the models that those at work have begun with
+        self._late = [0] * len(self._names)  # how many of them began with an older model than its last one
         self.taken: dict[int, set[int]] = {}  # the cores at work of each client that has any
         # the ends of training, and of work; what happens at the same instant does so in the order of beginnings
         self._agenda: list[tuple[Microseconds, bool, int]] = []
@@ -86,6 +87,7 @@ class Ongoing:
         self._at_work[self._begun] = work
         self._working[m] += 1
         self._begun_with[m] += work.model
+        self._late[m] += work.model < self.models[m]
         self._busy[m, job.client] = True
         self.taken.setdefault(job.client, set()).add(job.core)
         for event in work.events(self._begun):
@@ -96,6 +98,7 @@ class Ongoing:
         m, job = work.m, work.job
         self._working[m] -= 1
         self._begun_with[m] -= work.model
+        self._late[m] -= work.model < self.models[m]
         self._busy[m, job.client] = False
         cores = self.taken[job.client]
         cores.remove(job.core)
@@ -114,7 +117,8 @@ class Ongoing:
 
         A service that waits for others first can have nobody. None if all can serve all.
         """
-        waiting = [m for m, trigger in enumerate(self._triggers) if not answer(trigger, "recruits", self._working[m])]
+        triggers = enumerate(self._triggers)
+        waiting = [m for m, it in triggers if not answer(it, "recruits", self._gathered(m, closing=False))]
         if not self._at_work and not waiting:
             return able
         mask = ~self._busy if able is None else able & ~self._busy
@@ -176,23 +180,29 @@ class Ongoing:
 
     def _deliver(self, work: AtWork, journal: Journal, ledger: Ledger) -> None:
         """Let a job's update arrive and be paid, or be lost."""
-        job = work.job
+        job, stale = work.job, self.models[work.m] - work.model
         if job.outcome is Outcome.SERVED:
             journal.record(Kind.UPLOAD, job.service, job.client, job.core)
             ledger.pay_committed(job.service, job.client, job.price)
             journal.record(Kind.PAY, job.service, job.client, amount=job.price)
-            self._arrived[work.m].append(Arrival(work.round, job.client, work.model, job.samples))
+            if share_of(self._triggers[work.m], stale) > 0:
+                self._arrived[work.m].append(Arrival(work.round, job.client, work.model, job.samples))
+            else:
+                self.federation.forget(job.service, [Delivery(work.round, job.client, stale)])
         else:
             ledger.forfeit(job.service, job.price)
+
+    def _gathered(self, m: int, *, closing: bool) -> Gathered:
+        return Gathered(len(self._arrived[m]), self._working[m], closing, self._late[m])
 
     def _models(self, m: int, number: int, journal: Journal, *, closing: bool) -> Iterator[ModelReport]:
         """Make the next model of a service, if it is due."""
         arrived, trigger, name = self._arrived[m], self._triggers[m], self._names[m]
-        if not arrived or not answer(trigger, "due", Gathered(len(arrived), self._working[m], closing)):
+        if not arrived or not answer(trigger, "due", self._gathered(m, closing=closing)):
             return
         made = self.models[m]
         deliveries = [Delivery(it.round, it.client, made - it.model) for it in arrived]
-        self.models[m] = made + 1
+        self.models[m], self._late[m] = made + 1, self._working[m]
         self.federation.aggregate(name, made + 1, deliveries, trigger)
         journal.record(Kind.AGGREGATE, name, amount=sum([it.samples for it in arrived]))
         staleness = [it.staleness for it in deliveries]
@@ -218,10 +228,10 @@ class Ongoing:
 
     def restore(self, state: Mapping[str, Any], now: Microseconds) -> None:
         """Continue from a ``state``."""
+        self.models = list(state["models"])
         works = [
             AtWork(m, begun, model, Job(**{**job, "outcome": Outcome(job["outcome"])}))
             for m, begun, model, job in state["at_work"]
         ]
         self._count(works, now)
         self._arrived = [[Arrival(*it) for it in own] for own in state["arrived"]]
-        self.models = list(state["models"])

@@ -321,12 +321,14 @@ def check_trigger(trigger: type[Trigger], **options: Any) -> None:
         made, other = trigger(**options), trigger(**options)
         moments = [Gathered(a, w, c) for a in (1, 3, 999) for w in (0, 7) for c in (False, True)]
         due = [[it.due(moment) for moment in moments] for it in (made, other, made)]
-        wanted = [[it.recruits(at_work) for at_work in (0, 1, 7)] for it in (made, other, made)]
+        starts = [Gathered(a, w, closing=False, late=late) for a, w, late in ((0, 0, 0), (0, 7, 7), (3, 7, 1))]
+        wanted = [[it.recruits(start) for start in starts] for it in (made, other, made)]
         for answers in (*due, *wanted):
             _require(all(isinstance(it, bool) for it in answers), "due and recruits must return True or False")
         same = due[0] == due[1] == due[2] and wanted[0] == wanted[1] == wanted[2]
         _require(same, "it answers differently when asked again")
         _require(any(due[0]), "no model is ever due")
+        _require(made.share(0) > 0, "a fresh update counts nothing, so that no model is ever made")
         _require(wanted[0][0], "no client is wanted though nobody is at work, so that nobody ever is")
         old, begun, model = (np.arange(3, dtype=np.float32) * by for by in (1, 2, 4))
         for staleness in (*range(12), 99, 1000):

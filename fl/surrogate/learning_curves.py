@@ -230,8 +230,10 @@ class SurrogateFederation(Asynchronous):
     def evaluate(self, services: Sequence[str]) -> None:
         """See ``Asynchronous``. The accuracies are known already."""
 
-    def forget(self, service: str) -> None:
-        self._under_way[service].clear()
+    def forget(self, service: str, updates: Sequence[Delivery] | None = None) -> None:
+        going_on = self._under_way[service]
+        for key in list(going_on) if updates is None else [(it.round, it.client) for it in updates]:
+            going_on.pop(key, None)
 
     def _drawn(self, place: int) -> dict[str, float]:
         """Return the noise of each service at a place of its stream, from 1."""

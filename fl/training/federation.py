@@ -275,8 +275,10 @@ class RealFederation(Asynchronous):
     def evaluate(self, services: Sequence[str]) -> None:
         self._evaluate(self._learners[service] for service in services)
 
-    def forget(self, service: str) -> None:
-        self._kept[service].clear()
+    def forget(self, service: str, updates: Sequence[Delivery] | None = None) -> None:
+        kept = self._kept[service]
+        for key in list(kept) if updates is None else [(it.round, it.client) for it in updates]:
+            kept.pop(key, None)
 
     def state(self) -> dict[str, AnyArray]:
         """See ``Federation.state``: each service's global model [P], its accuracy, and its test accuracy, if any.

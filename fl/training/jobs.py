@@ -175,6 +175,6 @@ class Asynchronous(Federation, Protocol):
         ...
 
     @abstractmethod
-    def forget(self, service: str) -> None:
-        """Drop all updates of a service."""
+    def forget(self, service: str, updates: Sequence[Delivery] | None = None) -> None:
+        """Drop updates of a service; all if it is not said which."""
         ...

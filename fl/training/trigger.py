@@ -18,17 +18,19 @@ from flmarket.core.plugins import Registry, built_in, subclass_problem
 
 
 class Gathered(NamedTuple):
-    """What a service has gathered since its last model, when it is asked whether it makes another one.
+    """What a service has gathered since its last model, when it is asked what it does next.
 
     Attributes:
-        arrived: how many updates have arrived that are not part of its model yet; at least 1.
+        arrived: how many updates have arrived that are not part of its model yet.
         at_work: how many clients are still at work for it.
-        closing: whether the period ends now; otherwise an update has just arrived, or been lost.
+        closing: whether the period ends now; otherwise an update has just arrived, or been lost, or a period begins.
+        late: how many of those at work began with an older model than its last one.
     """
 
     arrived: int
     at_work: int
     closing: bool
+    late: int = 0
 
 
 class Trigger(ABC):
@@ -43,14 +45,17 @@ class Trigger(ABC):
 
     @abstractmethod
     def due(self, gathered: Gathered) -> bool:
-        """Return whether the service makes a new model now, of all updates that it has gathered."""
+        """Return whether the service makes a new model now, of all updates that it has gathered, at least one."""
 
-    def recruits(self, at_work: int) -> bool:
-        """Return whether the service wants clients at the start of a period in which so many are at work for it."""
+    def recruits(self, gathered: Gathered) -> bool:
+        """Return whether the service wants clients at the start of a period."""
         return True
 
     def share(self, staleness: int) -> float:
-        """Return how much of an update counts, from 0 to 1, given its staleness."""
+        """Return how much of an update counts, from 0 to 1, given its staleness.
+
+        One that counts nothing as it arrives is paid, but is not gathered.
+        """
         return 1.0
 
     def brought_up(self, model: Float32Array, begun: Float32Array, old: Float32Array, staleness: int) -> Float32Array:

@@ -15,7 +15,7 @@ from des.observation import Offer
 from des.schedule import Change
 from des.timeline import Durations
 from fl.surrogate.learning_curves import SurrogateFederation
-from fl.training.trigger import TRIGGERS
+from fl.training.trigger import TRIGGERS, Trigger
 from support.curves import CURVE
 
 MakeMarket = Callable[..., Market]
@@ -29,10 +29,10 @@ CLOCK = Durations(seconds_per_sample=0.025, upload_seconds=0.5, slot=2.0, contin
 def market_with(make_market: MakeMarket) -> Callable[..., Market]:
     """``market_with("fedasync", "semi-async", ...)``: services alpha, beta ... with these triggers; one client."""
 
-    def make(*triggers: str, clock: Durations = CLOCK, rounds: int = 4, **clients: Any) -> Market:
+    def make(*triggers: str | Trigger, clock: Durations = CLOCK, rounds: int = 4, **clients: Any) -> Market:
         names = ["alpha", "beta", "gamma"][: len(triggers)]
         federation = SurrogateFederation(dict.fromkeys(names, CURVE), 0)
-        made = [TRIGGERS.create(name) for name in triggers]
+        made = [TRIGGERS.create(it) if isinstance(it, str) else it for it in triggers]
         people = {"count": 1, **clients}
         return make_market(names, timeline=clock, federation=federation, triggers=made, rounds=rounds, **people)
 
@@ -120,6 +120,22 @@ def test_staleness_counts_the_models_made_since_the_client_began(
     made = [(it.sim_time / SECOND, it.updates, it.mean_staleness, it.at_work) for it in (*first.models, *second.models)]
     # those of one instant arrive one after another, too
     assert made == [(1.0 if n < len(fast) else 3.0, 1, float(n), 7 - n) for n in range(8)]
+
+
+@pytest.mark.parametrize("speeds", [(1.0, 5.0), (1.0, 1.0, 5.0)])  # more that are waited for than late, and fewer
+def test_who_waits_for_the_first_pays_the_late_and_takes_nothing_from_them(
+    speeds: tuple[float, ...], market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """The fast deliver at 1 s, and again at 3 s, when the slow deliver, too: these began with an older model."""
+    fast = np.flatnonzero(market_with("wait-for-all", count=8, speeds=speeds).population.speed == 5.0).tolist()
+    assert 0 < len(fast) < 8
+    market = market_with(TRIGGERS.create("wait-for-all", first=len(fast)), count=8, speeds=speeds)
+    [first] = play(market, {"alpha": make_offer(*((client, 2.1) for client in range(8)))})
+    assert np.flatnonzero(market.open_round()["alpha"].available).tolist() == fast
+    second = market.close_round({"alpha": make_offer(*((client, 2.1) for client in fast))})
+    made = [(it.sim_time / SECOND, it.updates, it.max_staleness, it.at_work) for it in (*first.models, *second.models)]
+    assert made == [(1.0, len(fast), 0, 8 - len(fast)), (3.0, len(fast), 0, 0)]
+    assert market.ledger.accounts["alpha"].paid == (8 + len(fast)) * 2_100_000
 
 
 def test_who_waits_for_all_can_have_nobody_until_then(

@@ -30,6 +30,7 @@ from scenarios.running.runner import execute
 from support.runs import RESULTS, Row, change, edit, interrupt, planned, played, table
 
 EAGER, BUFFERED, PERIODIC = {"kind": "fedasync"}, {"kind": "fedbuff", "options": {"buffer": 3}}, {"kind": "semi-async"}
+FIRST = {"kind": "wait-for-all", "options": {"first": 2}}
 
 GOES_ON = {
     "training.backend": "surrogate", "rounds": 8, "clients.speed": [0.3, 1.0, 3.0], "services.*.budget": 40,
@@ -89,12 +90,29 @@ def test_each_core_of_a_client_has_one_job_at_a_time_and_who_delivers_is_paid_th
             "clients.departure_rate": 0.2,
             "timeline.jitter": 0.1,
         },
+        {"timeline.aggregate": FIRST, "services.strokes.aggregate": {"kind": "wait-for-all", "options": {"first": 4}}},
         {"interventions": [{"round": 3, "key": "clients.cores", "value": 1}], "clients.cores": 3},
     ],
 )
 def test_whatever_else_is_asked_for_a_run_is_verified(changes: dict[str, Any], tmp_path: Path) -> None:
     verdict = verify(played(going_on(**changes), tmp_path))
     assert (verdict.problems, verdict.unchecked) == ([], [])
+
+
+def test_who_waits_for_the_first_pays_for_updates_that_are_in_no_model(tmp_path: Path) -> None:
+    """Trained for real, and resumed with late clients at work: what they send is not kept."""
+    scenario = going_on(
+        **{"services.digits.aggregate": FIRST, "training.backend": "real", "services.*.policy": "random"}
+    )
+    plan, shelf = planned(scenario, tmp_path), Shelf()
+    interrupt(plan, shelf, 4)
+    execute(plan, shelf, workers=0)
+    assert verify(plan.directory).problems == []
+    models = [row for row in table(plan.directory.path, "models") if row["service"] == "digits"]
+    paid = sum(row["service"] == "digits" and bool(row["paid"]) for row in table(plan.directory.path, "offers"))
+    assert 0 < sum(int(row["updates"]) for row in models) < paid
+    assert {row["max_staleness"] for row in models} == {"0"}
+    assert any(int(row["at_work"]) > 0 for row in models)
 
 
 def test_logs_are_verified_in_blocks_of_any_size(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -325,7 +343,7 @@ def test_wrong_values_are_named(changes: dict[str, Any], problem: str) -> None:
         load("quickstart", given)
 
 
-RULES = [{"kind": "wait-for-all"}, EAGER, BUFFERED, PERIODIC, {"kind": "fedbuff", "options": {"buffer": 1}}]
+RULES = [{"kind": "wait-for-all"}, FIRST, EAGER, BUFFERED, PERIODIC, {"kind": "fedbuff", "options": {"buffer": 1}}]
 
 
 @pytest.mark.hypothesis

@@ -337,6 +337,7 @@ CASES: Mapping[str, Case] = {
         | {"timeline.mode": "continuous", "timeline.slot": 6.0, "timeline.jitter": 0.3,
            "timeline.download_seconds": 0.5, "services.periodic.budget_cap": 30,
            "timeline.aggregate.kind": "semi-async", "timeline.aggregate.options": {"exponent": 1.0},
+           "services.waits.aggregate.kind": "wait-for-all", "services.waits.aggregate.options": {"first": 2},
            "services.buffers.aggregate.kind": "fedbuff",
            "services.buffers.aggregate.options": {"buffer": 2, "exponent": 0.2}},
     ),

@@ -22,7 +22,7 @@ from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
 from fl.surrogate.learning_curves import SurrogateFederation
 from fl.training.jobs import Delivery, TrainingJob
-from fl.training.trigger import Gathered, Trigger, answer
+from fl.training.trigger import Gathered, Trigger, answer, share_of
 from flmarket.analysis.verification.durations import Timed, durations
 from flmarket.analysis.verification.findings import Rows
 from scenarios.build import cores_of
@@ -176,8 +176,7 @@ class _Follower:
         self.found.lost.append(lost)
         self.found.kept.append(self.sofar.kept or [0] * len(lost))
         self.sofar.kept = [0] * len(lost)
-        counts = [sum(job.m == m for job in working) for m in range(len(self._names))]
-        waiting = {m for m in active if not answer(self._triggers[m], "recruits", counts[m])}
+        waiting = {m for m in active if not answer(self._triggers[m], "recruits", self._gathered(m, closing=False))}
         for_whom = {(job.m, job.client) for job in working}
         rows, span = self.logs.rows["offers"], self.logs.span_of(self._number)
         pairs = zip(rows["m"][span].tolist(), rows["client"][span].tolist(), strict=True)
@@ -273,7 +272,7 @@ class _Follower:
                     self._event(Kind.UPLOAD, job.m, job.client, job.core)
                     self._event(Kind.PAY, job.m, job.client, amount=job.price)
                     if job.m in staying:
-                        self.sofar.arrived[job.m].append(job)
+                        self._arrive(job)
                 else:
                     self.sofar.kept[job.m] += job.price
                 if job.m in staying:
@@ -281,11 +280,24 @@ class _Follower:
             if self._now != until and staying:
                 self._begin(freed)
 
+    def _arrive(self, job: Begun) -> None:
+        """Take an update, unless it is one that counts nothing by now."""
+        state, stale = self.sofar, self.sofar.models[job.m] - job.model
+        if share_of(self._triggers[job.m], stale) > 0:
+            state.arrived[job.m].append(job)
+        elif state.federation is not None:
+            state.federation.forget(self._names[job.m], [Delivery(job.round, job.client, stale)])
+
+    def _gathered(self, m: int, *, closing: bool) -> Gathered:
+        own = [job for job in self.sofar.working() if job.m == m]
+        late = [job for job in own if job.model < self.sofar.models[m]]
+        return Gathered(len(self.sofar.arrived[m]), len(own), closing, len(late))
+
     def _model(self, m: int, *, closing: bool) -> None:
         """Let a service make its next model, if its trigger says so."""
         state, arrived, name = self.sofar, self.sofar.arrived[m], self._names[m]
-        at_work = sum(ends and job.m == m for _, ends, _, job in state.agenda)
-        if not arrived or not answer(self._triggers[m], "due", Gathered(len(arrived), at_work, closing)):
+        gathered = self._gathered(m, closing=closing)
+        if not arrived or not answer(self._triggers[m], "due", gathered):
             return
         stale = [state.models[m] - job.model for job in arrived]
         state.models[m] += 1
@@ -293,8 +305,8 @@ class _Follower:
             taken = [Delivery(job.round, job.client, old) for job, old in zip(arrived, stale, strict=True)]
             state.federation.aggregate(name, state.models[m], taken, self._triggers[m])
         self._event(Kind.AGGREGATE, m, amount=sum(job.samples for job in arrived))
-        of = self._number, self._now, name, state.models[m], len(arrived), sum(stale) / len(stale), max(stale), at_work
-        self.found.models.append(ModelReport(*of))
+        of = self._number, self._now, name, state.models[m], len(arrived), sum(stale) / len(stale), max(stale)
+        self.found.models.append(ModelReport(*of, gathered.at_work))
         arrived.clear()
 
     def _event(
