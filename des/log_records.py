@@ -228,6 +228,15 @@ class RoundReport:
         services = {service.service: service for service in self.services}
         return {name: self._feedback(services[name], losses) for name, losses in self.losses.items()}
 
+    def known(self, row: ServiceReport) -> tuple[int, Micro]:
+        """Return how many clients serve a service, and what it has paid, as far as it can know as the round ends.
+
+        Of what is still at work at the end of a period, a service cannot know what comes of it.
+        """
+        late = [it for it in self.offers if it.service == row.service and (it.end or 0) > self.end]
+        served = row.served + sum(it.outcome is Outcome.DROPPED for it in late)
+        return served, row.spent - sum(it.paid or 0 for it in late)
+
     def _feedback(self, report: ServiceReport, trained: FloatArray) -> Feedback:
         offers = [offer for offer in self.offers if offer.service == report.service]
         offers = offers[: len(offers) - self.hired.get(report.service, 0)]

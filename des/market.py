@@ -84,7 +84,7 @@ class Market:
             mechanism: clears the rounds; if not given, ``PayAsOffered``, the paper's.
             terms: the terms on which services hire; if not given, for one round, as in the paper.
             sequential: whether clients come one after another within a round, not all at once.
-            triggers: if the timeline is continuous, the rule of each service that says when it makes a new model.
+            triggers: where work may outlast its round, the rule of each service that says when it makes a new model.
         """
         self.services = tuple(services)
         self.rounds, self.round = rounds, 0
@@ -100,7 +100,7 @@ class Market:
         self.sequential, self._turns_key = sequential, draw_key(seed, "turns")
         self.contracts = Contracts(terms or ContractTerms(), rounds)
         self.ongoing = None  # the work that outlasts its round, if any may
-        if timeline.continuous:
+        if timeline.period is not None:
             self.ongoing = Ongoing(self._names, triggers or (), cast("Asynchronous", federation), population.count)
         # Every service is there from the first round, with the same budget in each unless an intervention changes it.
         # So rounds under the same conditions need no new look at who takes part and with how much money.
@@ -142,6 +142,13 @@ class Market:
     def mechanism(self) -> Mechanism:
         """The mechanism that clears the rounds."""
         return self._platform.mechanism
+
+    @property
+    def outlasting(self) -> str:
+        """What a market does because of which rounds are not over when they end, in words; empty if they are."""
+        if self.ongoing is not None:
+            return "has work that outlasts rounds (timeline.mode)"
+        return "hires for several rounds (market.contract_rounds)" if self.contracts.terms.rounds > 1 else ""
 
     @property
     def finished(self) -> bool:
@@ -381,7 +388,7 @@ class Market:
                 losses.update({(it.service, it.client): next(of[it.service]) for it in work})
             return [(m, job) for m, job, _ in awarded]
 
-        until = current.start + to_micro(self._timeline.slot or 0)
+        until = current.start + to_micro(self._timeline.period or 0)
         made = yield from ongoing.play(number, self._clock, journal, ledger, until, current.active, award)
         renewed = {it.service for it in made}
         federation.evaluate([name for name in self._names if name in renewed])

@@ -18,14 +18,15 @@ class Durations:
 
     seconds_per_sample: float  # time to train on one image in one epoch, on a client of speed 1
     upload_seconds: float  # time to send the update, with six decimals as what follows
-    # length of a slot; with None, each slot lasts until its last job is done (the paper's "long enough")
+    # length of a slot, by whose end all work ends; with None, each lasts until its last job is done (the paper's "long
+    # enough")
     slot: float | None = None
     # time after the awards by which an update must have arrived; with None, all are waited for
     deadline: float | None = None
     download_seconds: float = 0.0  # time to fetch the model, before training
     # spread of the time that training takes: the standard deviation of its factor's logarithm, which is normal
     jitter: float = 0.0
-    continuous: bool = False  # whether work may outlast the slot, which is then a period between decisions
+    period: float | None = None  # time between decisions while work goes on; None where rounds end with their work
 
     @property
     def upload(self) -> Microseconds:
@@ -37,8 +38,7 @@ class Durations:
 
     @property
     def patience(self) -> Microseconds:
-        ends = [self.deadline] if self.continuous else [self.slot, self.deadline]
-        return min([NEVER, *(to_micro(seconds) for seconds in ends if seconds is not None)])
+        return min([NEVER, *(to_micro(seconds) for seconds in (self.slot, self.deadline) if seconds is not None)])
 
 
 @dataclass(slots=True)

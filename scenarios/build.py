@@ -469,8 +469,8 @@ def _group(clients: Clients, sizes: Sequence[int], cost: Cost | None, conduct: C
 
 def timeline(scenario: Scenario) -> Durations:
     clock = scenario.timeline
-    keys = "seconds_per_sample", "upload_seconds", "slot", "deadline", "download_seconds", "jitter", "continuous"
-    return Durations(**{key: getattr(clock, key) for key in keys})
+    keys = "seconds_per_sample", "upload_seconds", "deadline", "download_seconds", "jitter", "period"
+    return Durations(slot=clock.end, **{key: getattr(clock, key) for key in keys})
 
 
 def dqi_parameters(which: str, dataset: str) -> DQIParameters:

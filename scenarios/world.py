@@ -39,9 +39,7 @@ class World:
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanisms = {scenario.cleared_by(rules) for rules in mechanisms_over_time(scenario)}
         self._scenario, self._market = scenario, scenario.market
-        # whether what clients a service had to choose from follows from its round alone
-        market, clock = scenario.market, scenario.timeline
-        self.once = market.contract_rounds == 1 and not market.sequential and not clock.continuous
+        self.once = scenario.once  # whether what clients a service had to choose from follows from its round alone
         self._schedule = schedule_of(scenario)
         self._names = [service.name for service in scenario.services]
         self._closed = 0  # the last round that clients have learned from

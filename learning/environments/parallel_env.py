@@ -259,14 +259,13 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             return infos
         for row in report.services:
             if row.service in report.feedback:
-                told, known = report.feedback[row.service], self._market.ongoing is None
+                served, spent = report.known(row)
                 infos[row.service] |= {
                     "round": report.round,
                     "accuracy": row.accuracy,
                     "wanted": row.wanted,
-                    # of what is still at work, nobody knows what comes of it
-                    "served": row.served if known else int(np.count_nonzero(told.served)),
-                    "spent": row.spent / MICRO if known else float(told.paid.sum()),
+                    "served": served,
+                    "spent": spent / MICRO,
                 }
         return infos
 

@@ -117,9 +117,8 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
         (spec.response is not None, "has clients that respond to awards (clients.response)"),
         (not market.population.truthful, f"has clients that need not tell the truth (behaviour {behaviour.__name__})"),
         (bool(market.ledger.saving), "lets services save (services.budget_cap)"),
-        (market.ongoing is not None, "has work that outlasts rounds (timeline.mode)"),
+        (bool(market.outlasting), market.outlasting),
         (market.sequential, "offers its clients one after another (market.impressions)"),
-        (market.contracts.terms.rounds > 1, "hires for several rounds (market.contract_rounds)"),
         (spec.serves is not None, "has clients that cannot serve every service (clients.groups, services)"),
         (
             any(schedule.at(round_).cores_of is not None for round_ in schedule.turning_points),

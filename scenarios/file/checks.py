@@ -137,8 +137,8 @@ def _unique_names(scenario: Scenario) -> Iterator[Mistake]:
 
 
 def _times(scenario: Scenario) -> Iterator[Mistake]:
-    slot, deadline = scenario.timeline.slot, scenario.timeline.deadline
-    if slot is not None and deadline is not None and deadline > slot and not scenario.timeline.continuous:
+    slot, deadline = scenario.timeline.end, scenario.timeline.deadline
+    if slot is not None and deadline is not None and deadline > slot:
         yield Mistake(
             ("timeline", "deadline"), f"must be at most the slot of {number(slot)} seconds, not {number(deadline)}"
         )

@@ -790,6 +790,16 @@ class Timeline(TomlTable):
     ] = None
 
     @property
+    def period(self) -> float | None:
+        """The seconds between two decisions, where work may outlast the round in which it begins."""
+        return self.slot if self.continuous else None
+
+    @property
+    def end(self) -> float | None:
+        """The seconds after which a round is over, and all of its work."""
+        return None if self.continuous else self.slot
+
+    @property
     def continuous(self) -> bool:
         """Whether work may outlast the round in which it begins."""
         return self.mode == "continuous"
@@ -956,7 +966,19 @@ class Scenario(TomlTable):
     def logged(self) -> Mapping[str, bool]:
         """What decides which tables its runs have, as ``scenarios.logs.columns.tables_of`` takes it."""
         clients = self.clients
-        return {"truthful": clients.truthful, "respond": clients.responds, "continuous": self.timeline.continuous}
+        return {"truthful": clients.truthful, "respond": clients.responds, "models": self.timeline.continuous}
+
+    @property
+    def outlasting(self) -> str:
+        """What goes on after the round in which it begins, in words; empty where nothing does."""
+        if self.timeline.continuous:
+            return "work outlasts them (timeline.mode)"
+        return "services hire for several (contract_rounds)" if self.market.contract_rounds > 1 else ""
+
+    @property
+    def once(self) -> bool:
+        """Whether what clients a service had to choose from follows from its round alone."""
+        return not self.outlasting and not self.market.sequential
 
     def triggers(self) -> Sequence[NamedPlugin]:
         """Return the rule by which each service decides when it makes a new model; none where each round ends it."""

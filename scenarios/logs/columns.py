@@ -211,16 +211,16 @@ TABLES = {table.name: table for table in (ROUNDS, OFFERS, EVENTS)}
 ALL_TABLES = {**TABLES, CLIENTS.name: CLIENTS, RESPONSES.name: RESPONSES, MODELS.name: MODELS}  # all tables by name
 
 
-def tables_of(*, truthful: bool, respond: bool, continuous: bool) -> Mapping[str, Table]:
+def tables_of(*, truthful: bool, respond: bool, models: bool) -> Mapping[str, Table]:
     """Return the tables that a run has, by name.
 
-    That hangs on whether its clients are truthful, whether they respond, and whether work outlasts rounds.
+    That hangs on whether its clients are truthful, whether they respond, and whether models are of no round.
     """
-    absent = {CLIENTS.name: truthful, RESPONSES.name: not respond, MODELS.name: not continuous}
+    absent = {CLIENTS.name: truthful, RESPONSES.name: not respond, MODELS.name: not models}
     return {name: table for name, table in ALL_TABLES.items() if not absent.get(name)}
 
 
 def tables_in(directory: Path) -> Mapping[str, Table]:
     """Return the tables that a run's directory has, by name: those that some runs lack are there or not."""
     there = (os.path.lexists(it.path(directory)) for it in (CLIENTS, RESPONSES, MODELS))
-    return tables_of(truthful=not next(there), respond=next(there), continuous=next(there))
+    return tables_of(truthful=not next(there), respond=next(there), models=next(there))

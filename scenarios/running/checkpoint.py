@@ -24,7 +24,7 @@ from flmarket.core.files import WriteError, read_regular, write_durably
 from flmarket.core.plugin_errors import method
 from learning.policy import Policy
 from scenarios.build import Setup
-from scenarios.logs.columns import ALL_TABLES, tables_of
+from scenarios.logs.columns import ALL_TABLES
 from scenarios.logs.directory import FRESH, PLAY_CHANGED, ChangedError, RunDirectoryError
 from scenarios.logs.table import Table
 from scenarios.logs.writing import Mark, TableWriter
@@ -149,10 +149,10 @@ def resume(
     folder: Path,  # the folder of the checkpoints, inside the run's directory
     identity: Mapping[str, Any],  # see ``Checkpoint``
     setup: Setup,  # a run that has not begun
+    own: Mapping[str, Table],  # its tables, by name
     warn: Callable[[str], None],  # called with a message for each checkpoint that cannot be used
 ) -> tuple[TableWriter, Checkpoint | None]:
     """Open a run's tables, and bring it to where its newest usable checkpoint was taken, or else to its start."""
-    own = tables_for(setup)
     for checkpoint in candidates(folder, identity):
         try:
             tables = TableWriter(folder.parent, checkpoint.marks, own)
@@ -171,13 +171,6 @@ def resume(
     for table in ALL_TABLES:  # of a run that was interrupted before its first checkpoint
         (folder.parent / f"{table}.csv").unlink(missing_ok=True)
     return TableWriter(folder.parent, tables=own), None
-
-
-def tables_for(setup: Setup) -> Mapping[str, Table]:
-    """Return the tables that a run has, by name."""
-    market, clients = setup.market, setup.market.population
-    respond = clients.spec.response is not None
-    return tables_of(truthful=clients.truthful, respond=respond, continuous=market.ongoing is not None)
 
 
 class Checkpointer(Callback):

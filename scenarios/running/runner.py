@@ -36,6 +36,7 @@ from scenarios.build import (
 )
 from scenarios.file.client_files import records
 from scenarios.loader import dumps, regimes_of, settled
+from scenarios.logs.columns import tables_of
 from scenarios.logs.directory import CHECKPOINT, LOG, ChangedError, Fresh, unwritable
 from scenarios.logs.writing import Mark
 from scenarios.plugin_files import plugins_of
@@ -123,14 +124,14 @@ def _play(
         raise RunError(str(error)) from error  # it could be created when that was tried
     with closing(parts.federation):
         meta["kernel"] = dict(parts.federation.kernels)
-        identity = identity_of(meta)
+        identity, own = identity_of(meta), tables_of(**run.scenario.logged)
         try:
-            tables, checkpoint = resume(folder, identity, parts, log.warning)
+            tables, checkpoint = resume(folder, identity, parts, own, log.warning)
         except ChangedError:
             if not fresh:
                 raise
             run.directory.drop_checkpoints()
-            tables, checkpoint = resume(folder, identity, parts, log.warning)
+            tables, checkpoint = resume(folder, identity, parts, own, log.warning)
         earlier = checkpoint.seconds if checkpoint else 0.0
 
         def seconds() -> float:

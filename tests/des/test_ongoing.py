@@ -22,7 +22,7 @@ MakeMarket = Callable[..., Market]
 MakeOffer = Callable[..., Offer]
 
 SECOND = 1_000_000
-CLOCK = Durations(seconds_per_sample=0.025, upload_seconds=0.5, slot=2.0, continuous=True)  # 100 images: 2.5 + 0.5 s
+CLOCK = Durations(seconds_per_sample=0.025, upload_seconds=0.5, period=2.0)  # 100 images: 2.5 + 0.5 s
 
 
 @pytest.fixture
@@ -75,7 +75,7 @@ def test_offers_expire_when_the_period_ends_at_that_instant_too(
     market_with: Callable[..., Market], make_offer: MakeOffer
 ) -> None:
     """Work of 2 seconds ends with the period: the core is free for the offers of the next one."""
-    market = market_with("fedasync", "fedasync", clock=Durations(0.015, 0.5, slot=2.0, continuous=True))
+    market = market_with("fedasync", "fedasync", clock=Durations(0.015, 0.5, period=2.0))
     first, second = play(market, {"alpha": make_offer((0, 5.0)), "beta": make_offer((0, 4.0))}, {})
     assert [it.outcome for it in first.offers] == [Outcome.SERVED, Outcome.OUTBID]
     assert times(first, Kind.PAY) == [("alpha", 2.0)]
@@ -86,7 +86,7 @@ def test_what_happens_as_the_period_ends_does_not_happen_again_as_the_next_one_b
     market_with: Callable[..., Market], make_offer: MakeOffer
 ) -> None:
     """Training ends with the period, at 2 seconds; the update arrives at 2.5."""
-    market = market_with("fedasync", clock=Durations(0.02, 0.5, slot=2.0, continuous=True))
+    market = market_with("fedasync", clock=Durations(0.02, 0.5, period=2.0))
     first, second = play(market, {"alpha": make_offer((0, 5.0))}, {})
     assert (times(first, Kind.TRAIN_END), times(second, Kind.TRAIN_END)) == ([("alpha", 2.0)], [])
     assert times(second, Kind.UPLOAD) == [("alpha", 2.5)]
@@ -95,7 +95,7 @@ def test_what_happens_as_the_period_ends_does_not_happen_again_as_the_next_one_b
 def test_what_is_set_aside_cannot_be_spent_and_lapses_if_nothing_is_delivered(
     market_with: Callable[..., Market], make_offer: MakeOffer
 ) -> None:
-    market = market_with("fedasync", clock=Durations(0.025, 0.5, slot=2.0, deadline=2.5, continuous=True))
+    market = market_with("fedasync", clock=Durations(0.025, 0.5, deadline=2.5, period=2.0))
     [first] = play(market, {"alpha": make_offer((0, 5.0))})
     account = market.ledger.accounts["alpha"]
     assert [(it.outcome, it.paid, it.end) for it in first.offers] == [(Outcome.DROPPED, None, 2_500_000)]

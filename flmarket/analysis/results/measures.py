@@ -123,11 +123,11 @@ def _communication(run: "RunResult") -> FloatArray:
 def _core_use(run: "RunResult") -> float:
     rounds = int((run.to_target.rounds + run.setting.arrivals - 1).max())  # until the last service left
     clock, cores = run.setting.scenario.timeline, run.setting.cores[:rounds].sum()
-    if not clock.continuous:
+    if clock.period is None:
         return float(100 * run["served"].sum() / cores)
-    slot = to_micro(clock.slot or 0)  # a core works for the time of its jobs, not for rounds
-    times = run.offers.dropna(subset=["core"])[["start", "end"]].clip(upper=rounds * slot)
-    return float(100 * (times["end"] - times["start"]).sum() / (cores * slot))
+    period = to_micro(clock.period)  # a core works for the time of its jobs, not for rounds
+    times = run.offers.dropna(subset=["core"])[["start", "end"]].clip(upper=rounds * period)
+    return float(100 * (times["end"] - times["start"]).sum() / (cores * period))
 
 
 def run_measure(
@@ -181,7 +181,7 @@ ROUNDS_TO_TARGET = averaged(
 
 
 def _seconds_to_target(run: "RunResult") -> RoundsToTarget:
-    return run.to_target.in_seconds(run.setting.scenario.timeline.slot or 0.0)
+    return run.to_target.in_seconds(run.setting.scenario.timeline.period or 0.0)
 
 
 SECONDS_TO_TARGET = averaged(
@@ -191,7 +191,7 @@ SECONDS_TO_TARGET = averaged(
     -1,
     lambda run: _seconds_to_target(run).rounds.astype(np.float64),
     digits=1,
-    applies=lambda run: run.setting.scenario.timeline.continuous,
+    applies=lambda run: run.setting.scenario.timeline.period is not None,
 )
 
 TO_TARGET: Mapping[str, Callable[["RunResult"], RoundsToTarget]] = {

@@ -125,7 +125,7 @@ def _replayed(logs: Logs, service: str, rounds: int | None) -> Iterator[tuple[in
     """Yield each round in which clients served a service, their offers, and what coalitions of them are worth."""
     if logs.behaviour is None:
         raise InputError("the clients' behaviour or cost is not known here, or has changed, so nothing can be replayed")
-    if logs.scenario.timeline.continuous:
+    if logs.scenario.triggers():
         raise InputError("work outlasts rounds in this run (timeline.mode), so no round of it can be replayed alone")
     own = [it for it in logs.scenario.services if it.name == service]
     scenario = logs.scenario.model_copy(update={"services": own})

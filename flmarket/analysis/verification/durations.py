@@ -49,8 +49,8 @@ def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, IntArray, IntArray]:
     people = logs.population
     compute = compute + _travel(clock.download_seconds, people.downloads, people.download_of, logs, jobs)
     upload = _travel(clock.upload_seconds, people.uploads, people.upload_of, logs, jobs)
-    slot = None if clock.continuous else clock.slot
-    limit = np.full(len(jobs), min([_ENDLESS, *(round(it * MICRO) for it in (slot, clock.deadline) if it is not None)]))
+    ends = [round(it * MICRO) for it in (clock.end, clock.deadline) if it is not None]
+    limit = np.full(len(jobs), min([_ENDLESS, *ends]))
     if logs.population.departure_rate.any():
         pairs = zip(jobs["round"].tolist(), jobs["client"].tolist(), strict=True)
         part = np.array([logs.population.departs(*pair) for pair in pairs], dtype=np.float64)  # NaN for one that stays

@@ -4,7 +4,7 @@ The clients' data and bids are drawn again, because their draws define them (``d
 learn learn again, from what the logs say they were paid. Nothing here is asked of the market.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -384,8 +384,10 @@ class Logs:
         NaN for a run with real training, and where the learning curves here are not those that meta.json records.
         """
         accuracy = np.full((len(self.numbers), len(self.places)), np.nan)
-        if self.scenario.timeline.continuous:
-            return accuracy.ravel() if self.ongoing is None else np.array(self.ongoing.accuracy).ravel()
+        if self.ongoing is not None:
+            return np.array(self.ongoing.accuracy).ravel()
+        if self._unfollowed:
+            return accuracy.ravel()
         federation = self.before.federation if self.numbers.start > 1 else self._curves
         for number in self.numbers:
             if federation is None:
@@ -412,7 +414,7 @@ class Logs:
     @cached_property
     def ongoing(self) -> Followed | None:
         """The work that outlasts rounds, followed again; None where none does, or where a rule of it is not here."""
-        if not self.scenario.timeline.continuous or not all(map(self._is_here, self.scenario.triggers())):
+        if not self._outlasts or not all(map(self._is_here, self.scenario.triggers())):
             return None
         try:
             triggers = [it.create() for it in self.scenario.triggers()]
@@ -430,18 +432,26 @@ class Logs:
         return found
 
     @property
+    def _outlasts(self) -> bool:
+        return bool(self.scenario.triggers())
+
+    @property
+    def unasked(self) -> Collection[str]:
+        """The rules that are not asked, by name: those of rounds that end with their work, where they do not."""
+        return ("cores", "timeline") if self._outlasts else ()
+
+    @property
     def _unfollowed(self) -> bool:
         """Whether work outlasts rounds, but cannot be followed."""
-        return self.scenario.timeline.continuous and self.ongoing is None
+        return self._outlasts and self.ongoing is None
 
     @cached_property
     def renewed(self) -> BoolArray:
         """Whether the service of each line of rounds.csv can have made a new model in the round."""
-        if self.scenario.timeline.continuous:
-            count = len(self.rows["rounds"])
-            return np.ones(count, dtype=np.bool_) if self.ongoing is None else np.array(self.ongoing.renewed).ravel()
+        if self.ongoing is not None:
+            return np.array(self.ongoing.renewed).ravel()
         trained: BoolArray = self.rows["rounds"]["served"] > 0
-        return trained
+        return trained | self._unfollowed
 
     @cached_property
     def other_fits(self) -> Mapping[str, Fit | None]:

@@ -35,8 +35,6 @@ RULES: Mapping[str, Rule] = {
 """All rules, by the name by which columns refer to them; docs/logs.md has each docstring. Where ``shape`` finds
 something, the others are not asked."""
 
-_OF_SLOTS, _OF_WORK = ("cores", "timeline"), ("work",)  # the rules where rounds end with their work, and where not
-
 BLOCK = 50_000  # lines of a table that are read at a time
 _LONGEST = 200  # characters of a line in a message
 
@@ -79,7 +77,7 @@ def _follow(run: RunDirectory, verdict: Verdict) -> None:
     try:
         for logs in Logs.blocks(run, BLOCK):
             for name, rule in rules.items():
-                if name in (_OF_SLOTS if logs.scenario.timeline.continuous else _OF_WORK):
+                if name in logs.unasked:
                     continue
                 if not findings["shape"] or name in ("shape", "spelling"):
                     for finding in rule(logs):

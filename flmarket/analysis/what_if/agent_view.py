@@ -92,7 +92,7 @@ def _remind(policy: Mahdrl, logs: Logs, number: int, service: str, begun: int) -
 
 def _observation(logs: Logs, number: int, service: str, world: Qualities) -> Observation:
     scenario, now = logs.scenario, logs.conditions(number)
-    if scenario.market.contract_rounds > 1 or scenario.market.sequential or scenario.timeline.continuous:
+    if not scenario.once:
         raise InputError("it is worked out only where services decide once in a round, for one (market, timeline.mode)")
     rows: Any = logs.rounds_of(number)
     absent = (Status.LEFT, Status.WAITING)

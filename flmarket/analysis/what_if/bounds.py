@@ -75,10 +75,8 @@ def run_bounds(logs: Logs, together: str = "additive") -> RunBounds:
         what = "behaviour" if logs.has_costs else "cost"
         problem = f"the clients' {what} of the run is not known here, or has changed, so its bids cannot be drawn"
         raise InputError(problem)
-    if logs.scenario.market.contract_rounds > 1:
-        raise InputError("bounds are of rounds by themselves, and here services hire for several (contract_rounds)")
-    if logs.scenario.timeline.continuous:
-        raise InputError("bounds are of rounds by themselves, and here work outlasts them (timeline.mode)")
+    if why := logs.scenario.outlasting:
+        raise InputError(f"bounds are of rounds by themselves, and here {why}")
     why_not, bounds = _why_not(logs), []
     of = _OfUnions(logs) if together == "union" else _OfSums(logs)
     shape = len(logs.numbers), len(logs.places)

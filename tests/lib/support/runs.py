@@ -88,7 +88,7 @@ def reseal(path: Path) -> None:
 
 def round_text(report: RoundReport) -> dict[str, str]:
     """Return a round's lines of each table, as the files get them."""
-    kinds = {"truthful": report.clients is None, "respond": bool(report.responses), "continuous": bool(report.models)}
+    kinds = {"truthful": report.clients is None, "respond": bool(report.responses), "models": bool(report.models)}
     return {name: table.text(report) for name, table in tables_of(**kinds).items()}
 
 
