@@ -56,9 +56,10 @@ class Platform:
         self._population = population
         self.mechanism = mechanism  # what clears the rounds
         self._rules: Rules | None = None
-        self._times = WorkTimes((timeline.seconds_per_sample, speed) for speed in population.speeds.tolist())
-        self._download = Travel(timeline.download, population.downloads, population.download_of)
-        self._upload = Travel(timeline.upload, population.uploads, population.upload_of)
+        speeds, self._speed_of = np.unique(population.speed, return_inverse=True)
+        self._times = WorkTimes((timeline.seconds_per_sample, speed) for speed in speeds.tolist())
+        self._download = Travel(timeline.download, population.download)
+        self._upload = Travel(timeline.upload, population.upload)
         self._patience = timeline.patience
         self._jitter, self._jitters = timeline.jitter, draw_key(seed, "jitter")
         self._ties = draw_key(seed, "ties")
@@ -225,7 +226,7 @@ class Platform:
 
     def _training(self, number: int, services: IntArray, clients: IntArray, work: IntArray) -> IntArray:
         """Return how long jobs train, given their images times epochs; in whole microseconds."""
-        compute = self._times.of(work, self._population.speed_of[clients])
+        compute = self._times.of(work, self._speed_of[clients])
         if self._jitter:
             compute = stretched(compute, self._jitter, normals(self._jitters, number, services, clients))
         return compute

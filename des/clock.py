@@ -70,10 +70,11 @@ class WorkTimes:
 class Travel:
     """The time that models travel to clients, or back: as many seconds for all, or their bytes over each bandwidth."""
 
-    def __init__(self, time: Microseconds, mbps: FloatArray, of: IntArray) -> None:
-        self._time = time  # of each, where there are no bandwidths
-        self._times = WorkTimes((_BYTE, each) for each in mbps.tolist()) if len(mbps) else None
-        self._of = of  # [C] the place of each client's bandwidth among ``mbps``
+    def __init__(self, time: Microseconds, mbps: FloatArray | None) -> None:  # [C] the bandwidths, if there are any
+        self._time, self._times = time, None
+        if mbps is not None:
+            different, self._of = np.unique(mbps, return_inverse=True)
+            self._times = WorkTimes((_BYTE, each) for each in different.tolist())
 
     def of(self, size: IntArray, clients: IntArray) -> IntArray:  # [n] bytes of each model, and who fetches or sends it
         if self._times is None:

@@ -40,7 +40,7 @@ from learning.evaluation import Entrant, lineup
 from learning.policy import POLICIES, Bounds, DataRanges, Policy, PolicyContext, agent_digest
 from learning.seats import MarketFactory, bounds, ranges
 from scenarios.file.checks import check_supply
-from scenarios.file.client_files import availability_of, partition_digests, partitions_of, trace_of
+from scenarios.file.client_files import Devices, availability_of, devices_of, partition_digests, partitions_of, records
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Clients, Scenario, Service
@@ -86,8 +86,8 @@ class Shelf:
                     f"data set {fit.dataset!r}: its {fit.kind} fit was measured on other images; measure these with "
                     f"flmarket calibrate {fit.kind} SCENARIO, or rename the data set"
                 )
-        if (trace := trace_of(scenario)) is not None:
-            files["availability"] = trace.sha256
+        named = records(scenario)
+        files |= {name: named[name]["sha256"] for name in ("availability", "devices") if name in named}
         files |= {f"partition/{name}": digest for name, digest in partition_digests(scenario).items()}
         return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits}
 
@@ -390,11 +390,12 @@ def population_spec(
     """Return the clients as the market knows them; behaviour, cost and response, if given, replace the scenario's."""
     clients, market, owned = scenario.clients, scenario.market, partitions_of(scenario)
     partitions = None if owned is None else tuple(owned[service.dataset] for service in scenario.services)
+    devices = devices_of(scenario)
     sizes = clients.data_size or sorted({size for it in partitions or () for size in it.sizes if size})
     return PopulationSpec(
         clients.cores,
         tuple(
-            _group(it, sizes, cost, None if place is None else clients.groups[place].conduct)
+            _group(it, sizes, cost, None if place is None else clients.groups[place].conduct, devices)
             for place, it in clients.kinds()
         ),
         behaviour=behaviour or _behaviour(clients),
@@ -403,6 +404,7 @@ def population_spec(
         disclosure=Disclosure(market.bids == "public", market.dqi == "rank", market.dqi_noise, market.data == "public"),
         partitions=partitions,
         everything=not clients.data_size,
+        devices=devices is not None,
         serves=eligibility(scenario),
         response=_response_terms(clients, response),
     )
@@ -451,19 +453,23 @@ def _behaviour(clients: Clients) -> Behaviour:
     return members[0] if len(made) == 1 else Mixture(members, [it.count for _, it in clients.kinds()])
 
 
-def _group(clients: Clients, sizes: Sequence[int], cost: Cost | None, conduct: Conduct | None) -> Group:
+def _group(
+    clients: Clients, sizes: Sequence[int], cost: Cost | None, conduct: Conduct | None, devices: Devices | None
+) -> Group:
+    own = clients.speed, clients.download_mbps, clients.upload_mbps
+    speed, download, upload = own if devices is None else devices[:3]
     return Group(
         clients.count,
         tuple(clients.data_size or sizes),
         clients.emd,
         cost or clients.cost.plugin().create(),
-        clients.speed,
+        speed,
         clients.departure_rate,
         clients.cost.unit.distribution(),
         clients.label_mix.dirichlet,
         conduct,
-        clients.download_mbps,
-        clients.upload_mbps,
+        download,
+        upload,
     )
 
 

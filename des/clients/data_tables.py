@@ -78,6 +78,7 @@ class PopulationSpec:
     # are drawn from all, and belong to nobody
     partitions: tuple[Partition, ...] | None = None
     everything: bool = False  # whether clients hold all that they own in each round
+    devices: bool = False  # whether the speeds and bandwidths in one place are those of one device
     serves: BoolArray | None = None  # [M, C] whether a client can serve a service; None if all can serve all
     response: Terms | None = None  # how clients answer awards; None: they do all of the work
 

@@ -81,7 +81,7 @@ def _once(
     choices = Choices.of(spec.counts, [len(each) for each in sets])
     if not choices.total:
         return np.empty(0), choices, choices.first
-    draw = integers(draw_key(seed, purpose), choices.count, 0, 0, np.arange(spec.count))
+    draw = integers(draw_key(seed, "speed" if spec.devices else purpose), choices.count, 0, 0, np.arange(spec.count))
     return np.array([number for each in sets for number in each], dtype=np.float64), choices, choices.first + draw
 
 
@@ -114,9 +114,11 @@ class Population:
         self._setting = Setting(seed, len(labels), spec.count, spec.cores, read_only(self._cost_range[1]))
         self.reset()
         self.speeds, self.speed_choices, self.speed_of = _once(spec, "speed", [group.speeds for group in groups], seed)
-        # Mbps, if models travel over bandwidths, and the place of each client's among them [C]
-        self.downloads, _, self.download_of = _once(spec, "download", [group.downloads for group in groups], seed)
-        self.uploads, _, self.upload_of = _once(spec, "upload", [group.uploads for group in groups], seed)
+        downloads, _, download_of = _once(spec, "download", [group.downloads for group in groups], seed)
+        uploads, _, upload_of = _once(spec, "upload", [group.uploads for group in groups], seed)
+        # [C] Mbps of each client's links; None where models travel as long as the timeline says
+        self.download: FloatArray | None = downloads[download_of] if len(downloads) else None
+        self.upload: FloatArray | None = uploads[upload_of] if len(uploads) else None
         conducts = [group.conduct for group in groups for _ in range(group.count)]
         self._conducts = conducts if any(conducts) else None
         # [C] the probability that each client leaves in the middle of a round in which it was awarded a job

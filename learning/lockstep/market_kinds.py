@@ -126,7 +126,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
         ),
         (
             market.timeline.patience < NEVER
-            and bool(market.timeline.jitter or len(market.population.downloads) or len(market.population.uploads)),
+            and (market.timeline.jitter > 0 or (market.population.download, market.population.upload) != (None, None)),
             "has a slot or a deadline, and jobs whose times vary (timeline.jitter, clients.upload_mbps)",
         ),
         (spec.lasting.persistence > 0, "has data that lasts from round to round (clients.lasting)"),

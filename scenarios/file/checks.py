@@ -24,7 +24,7 @@ from flmarket.core.errors import InputError
 from flmarket.core.names import unknown
 from flmarket.core.plugins import Registry
 from learning.policy import POLICIES
-from scenarios.file.client_files import partition_of, partitions_of, trace_of, without_images
+from scenarios.file.client_files import devices_of, partition_of, partitions_of, trace_of, without_images
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.key_mistakes import findings
 from scenarios.file.problems import Mistake, Path, number, quoted
@@ -42,6 +42,10 @@ from scenarios.file.schema import (
 )
 
 LARGEST_MARKET = 10_000_000  # clients times services: every array of a round has this many numbers
+
+
+_OF_DEVICES = "speed", "download_mbps", "upload_mbps"
+_PLAIN = {key: Clients.model_fields[key].default for key in _OF_DEVICES}
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +108,11 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     else:
         rules = [*_options(scenario), *check_interventions(scenario, catalogue.names)]
         yield from rules or _not_cleared(scenario)
-        try:
-            trace_of(scenario)
-        except InputError as error:
-            yield Mistake(("clients", "availability"), str(error))
+        for key, read in (("availability", trace_of), ("devices", devices_of)):
+            try:
+                read(scenario)
+            except InputError as error:
+                yield Mistake(("clients", key), str(error))
     used: dict[str, DatasetInfo] = {}
     for i, service in enumerate(scenario.services):
         name = service.dataset
@@ -152,19 +157,24 @@ def _times(scenario: Scenario) -> Iterator[Mistake]:
 
 def _bandwidths(scenario: Scenario) -> Iterator[Mistake]:
     """Yield what is said twice of how long models travel, and what is not said of it."""
-    kinds, used = scenario.clients.kinds(), False
+    kinds, used = scenario.clients.kinds(), scenario.clients.devices is not None
     for way in ("download", "upload"):
         key, seconds = f"{way}_mbps", f"{way}_seconds"
-        if not any(getattr(it, key) for _, it in kinds):
+        own = [bool(getattr(it, key)) for _, it in kinds]
+        if not any(own) and scenario.clients.devices is None:
             continue
         used = True
-        for group, it in kinds:
-            if not getattr(it, key):
+        for (group, _), has in zip(kinds, own, strict=True):
+            if not has and any(own):
                 place = ("clients", key) if group is None else ("clients", "groups", group, key)
                 yield Mistake(place, "is missing; either all clients have a bandwidth, or none has")
         if given := getattr(scenario.timeline, seconds):
             what = f"must be 0 where clients have {key}, which says how long models travel, not {number(given)}"
             yield Mistake(("timeline", seconds), what)
+    if scenario.clients.devices is not None:
+        given_too = [(group, key) for group, it in kinds for key in _OF_DEVICES if getattr(it, key) != _PLAIN[key]]
+        for path in dict.fromkeys(_where(scenario, *it) for it in given_too):
+            yield Mistake(path, "cannot be given together with clients.devices, which has a column of it")
     for i, service in enumerate(scenario.services):
         if used and scenario.model_bytes(service) is None:
             what = f"is missing; how large a model of {quoted(service.dataset)} is cannot be counted here"
@@ -549,7 +559,8 @@ def _costs(scenario: Scenario, used: Mapping[str, DatasetInfo]) -> Iterator[Mist
         yield from mistakes
         if not mistakes and COSTS.is_builtin(cost.kind) and (pairs := _pairs(scenario, clients, used)):
             with suppress(InputError):  # of options, which are checked elsewhere
-                yield from _amounts(clients, pairs, place)
+                devices = devices_of(scenario)
+                yield from _amounts(clients, clients.speed if devices is None else devices.speed, pairs, place)
 
 
 def _cost_mistakes(cost: ClientCost, place: Path) -> Iterator[Mistake]:
@@ -584,10 +595,12 @@ def _pairs(scenario: Scenario, clients: Clients, used: Mapping[str, DatasetInfo]
     ]
 
 
-def _amounts(clients: Clients, pairs: Sequence[tuple[int, float]], place: Path) -> Iterator[Mistake]:
+def _amounts(
+    clients: Clients, speeds: Sequence[float], pairs: Sequence[tuple[int, float]], place: Path
+) -> Iterator[Mistake]:
     sizes, emds = (np.array(column) for column in zip(*pairs, strict=True))
     cost = clients.cost.plugin().create()
-    amounts = amounts_at_ends(cost, sizes, emds, clients.speed, clients.cost.unit.distribution())
+    amounts = amounts_at_ends(cost, sizes, emds, speeds, clients.cost.unit.distribution())
     found = [(float(each), *pair) for at_end in amounts for each, pair in zip(at_end.tolist(), pairs, strict=True)]
     lowest, highest = min(found), max(found)
     if to_micro(min(lowest[0], 0.0)) < 0:

@@ -1,8 +1,10 @@
-"""The files that a scenario names for its clients: which images they own, and when they are there.
+"""The files that a scenario names for its clients: which images they own, their devices, and when they are there.
 
 ``data.partition`` is a rule, such as ``shards(2)``, or a file that lists the images of each client: CSV with the header
 ``client,image``, or JSON, ``{"0": [17, 4], "1": [5]}``. Images are counted from 0, in the order of the data set's
 training split.
+
+``clients.devices`` is a CSV file with the header ``speed,download_mbps,upload_mbps``, a device in each line.
 
 ``clients.availability`` is a CSV file with the header ``client,from,to``, such as ``0,1,40``. A client is there from
 one round to another, both included, and may have several such intervals.
@@ -13,11 +15,11 @@ import hashlib
 import io
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -30,17 +32,22 @@ from flmarket.core.errors import InputError
 from flmarket.core.files import expanded, read_regular
 from flmarket.core.text import counted, printable
 from scenarios.file.problems import number
-from scenarios.file.schema import Scenario
+from scenarios.file.schema import LARGEST_SPEED, LEAST_SPEED, Scenario
 
 _RULE = re.compile(r"(iid|dirichlet|shards)(?:\(([^()]*)\))?")
+Number = TypeVar("Number", int, float)
+
 _RULES = "iid, dirichlet(CONCENTRATION), shards(NUMBER)"
 
 
 def records(scenario: Scenario) -> dict[str, Any]:
     """Return what meta.json records of the files that a scenario names for its clients: their digests."""
-    trace, partitions = trace_of(scenario), partition_digests(scenario)
+    files, partitions = (
+        {"availability": trace_of(scenario), "devices": devices_of(scenario)},
+        partition_digests(scenario),
+    )
     return {
-        **({} if trace is None else {"availability": {"sha256": trace.sha256}}),
+        **{name: {"sha256": file.sha256} for name, file in files.items() if file is not None},
         **({"partition": partitions} if partitions else {}),
     }
 
@@ -76,8 +83,11 @@ def partition_digests(scenario: Scenario) -> dict[str, str]:
     return {name: it.division.sha256 for name, it in found.items() if isinstance(it.division, Listed)}
 
 
-def require_same_partitions(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
-    """Check that files that list the images of clients are those that meta.json records of a run."""
+def require_same_clients(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
+    """Check that the files of the clients' images and devices are those that meta.json records of a run."""
+    if (devices := devices_of(scenario)) is not None and meta.get("devices") != {"sha256": devices.sha256}:
+        text = printable(str(scenario.clients.devices))
+        raise InputError(f"{where}: {text} is not the file of devices with which the run was played")
     recorded = meta.get("partition")
     for name, digest in partition_digests(scenario).items():
         if not isinstance(recorded, Mapping) or recorded.get(name) != digest:
@@ -159,7 +169,7 @@ def _entries(path: str, content: bytes) -> Iterator[tuple[str, int, int]]:
     if text.lstrip()[:1] in {"{", "["}:
         yield from _entries_of_json(path, text)
     else:
-        for where, (client, image) in _rows(path, text, ("client", "image")):
+        for where, (client, image) in _rows(path, text, ("client", "image"), _whole):
             yield where, client, image
 
 
@@ -182,6 +192,39 @@ def _entries_of_json(path: str, text: str) -> Iterator[tuple[str, int, int]]:
         seen.add(index)
         for image in own:
             yield where, index, _whole(f"{where}: image", str(image) if type(image) is int else repr(image))
+
+
+class Devices(NamedTuple):
+    """Devices that were read: the speed and the bandwidths, in Mbps, of each."""
+
+    speed: tuple[float, ...]
+    download: tuple[float, ...]
+    upload: tuple[float, ...]
+    sha256: str  # of the file
+
+
+def devices_of(scenario: Scenario) -> Devices | None:
+    """Return the devices of which the scenario's clients draw theirs; None if there is no file of them."""
+    path = scenario.clients.devices
+    return None if path is None else _devices(printable(path), _content(path))
+
+
+@lru_cache(maxsize=4)
+def _devices(path: str, content: bytes) -> Devices:
+    columns = "speed", "download_mbps", "upload_mbps"
+    rows = [row for _, row in _rows(path, _decoded(path, content), columns, _amount)]
+    if not rows:
+        raise InputError(f"{path}: has no devices")
+    speed, download, upload = (tuple(column) for column in zip(*rows, strict=True))
+    return Devices(speed, download, upload, hashlib.sha256(content).hexdigest())
+
+
+def _amount(where: str, text: str) -> float:
+    """Return a number that stands in a file as text."""
+    if not re.fullmatch(r"[0-9]{1,7}(\.[0-9]{1,6})?", text) or not LEAST_SPEED <= float(text) <= LARGEST_SPEED:
+        limits = f"from {LEAST_SPEED:f} to {number(LARGEST_SPEED)} with at most six decimals"
+        raise InputError(f"{where} must be a number {limits}, not {printable(text[:20])!r}")
+    return float(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,16 +269,12 @@ def read_trace(
     clients: int,  # C
     rounds: int,  # N
 ) -> Trace:
-    try:
-        content = read_regular(expanded(path))
-    except OSError as error:
-        raise InputError(f"{printable(path)}: cannot be read: {error.strerror}") from error
-    return _trace(printable(path), content, clients, rounds)
+    return _trace(printable(path), _content(path), clients, rounds)
 
 
 @lru_cache(maxsize=4)
 def _trace(path: str, content: bytes, clients: int, rounds: int) -> Trace:
-    rows = _rows(path, _decoded(path, content), ("client", "from", "to"))
+    rows = _rows(path, _decoded(path, content), ("client", "from", "to"), _whole)
     placed = [(where, _interval(where, row, clients)) for where, row in rows]
     _refuse_overlaps(placed)
     intervals = tuple(interval for _, interval in placed)
@@ -283,6 +322,13 @@ def _refuse_gaps(path: str, intervals: tuple[Presence, ...], clients: int, round
         )
 
 
+def _content(path: str) -> bytes:
+    try:
+        return read_regular(expanded(path))
+    except OSError as error:
+        raise InputError(f"{printable(path)}: cannot be read: {error.strerror}") from error
+
+
 def _decoded(path: str, content: bytes) -> str:
     """Return a file's text."""
     try:
@@ -291,8 +337,10 @@ def _decoded(path: str, content: bytes) -> str:
         raise InputError(f"{path}:{content.count(10, 0, error.start) + 1}: is not UTF-8 text") from error
 
 
-def _rows(path: str, text: str, columns: Sequence[str]) -> Iterator[tuple[str, list[int]]]:
-    """Yield the rows, each with its place, which is the file and the line."""
+def _rows(
+    path: str, text: str, columns: Sequence[str], read: Callable[[str, str], Number]
+) -> Iterator[tuple[str, list[Number]]]:
+    """Yield the rows, each with its place, which is the file and the line; ``read`` reads the numbers in them."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         if (found := next(reader, [])) != [*columns]:
@@ -302,7 +350,7 @@ def _rows(path: str, text: str, columns: Sequence[str]) -> Iterator[tuple[str, l
             where = f"{path}:{reader.line_num}"
             if len(row) != len(columns):
                 raise InputError(f"{where}: has {len(row)} values, not {len(columns)}")
-            yield where, [_whole(f"{where}: {name}", value) for name, value in zip(columns, row, strict=True)]
+            yield where, [read(f"{where}: {name}", value) for name, value in zip(columns, row, strict=True)]
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: is not CSV: {error}") from error
 

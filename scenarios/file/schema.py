@@ -43,6 +43,7 @@ from scenarios.file.problems import Path
 from scenarios.file.regimes import KEYS, Chosen, choose
 
 LARGEST_SUM = 1_000_000_000  # of money; keeps a million rounds of micro-units well inside 64 bits
+LEAST_SPEED, LARGEST_SPEED = 1e-6, 1e6  # of clients, and of their links in Mbps
 LARGEST_DEPTH = 32  # of lists and tables within one another
 MOST_SWEPT = 100  # keys of one sweep
 STANDING = ", as cores come free"  # what rounds are cleared by ends in this where work outlasts them
@@ -109,7 +110,7 @@ Several = Annotated[tuple[Item, ...], Field(strict=False)]  # which a list of TO
 Plain = Annotated[Any, AfterValidator(plain)]
 Options = Annotated[dict[str, Any], AfterValidator(plain)]
 Money = Annotated[float, Ge(0), Le(LARGEST_SUM), AfterValidator(six_decimals)]
-Mbps = Annotated[float, Ge(1e-6), Le(1e6), AfterValidator(six_decimals)]
+Mbps = Annotated[float, Ge(LEAST_SPEED), Le(LARGEST_SPEED), AfterValidator(six_decimals)]
 Span = Annotated[float, Gt(0), Le(1e12), AfterValidator(six_decimals)]
 FilePath = Annotated[str, Field(min_length=1, max_length=4_096, pattern=r"^[^\x00]*$")]
 
@@ -339,7 +340,7 @@ class Clients(TomlTable):
     )
     cost: Annotated[ClientCost, Doc("The cost of a round's work to a client, money.")]
     speed: Annotated[
-        Several[Annotated[float, Ge(1e-6), Le(1e6)]],
+        Several[Annotated[float, Ge(LEAST_SPEED), Le(LARGEST_SPEED)]],
         MinLen(1),
         MaxLen(100),
         Doc("""The set that a client's speed is drawn from, once for the whole run; 2 computes twice as fast as the
@@ -360,6 +361,12 @@ class Clients(TomlTable):
         Field(exclude_if=lambda it: not it),
         Doc("The same for updates, which are as large as models. Absent: timeline.upload_seconds."),
     ] = ()
+    devices: Annotated[
+        FilePath | None,
+        Field(exclude_if=lambda it: it is None),
+        Doc("""CSV file of devices (speed,download_mbps,upload_mbps), of which each client draws one for the whole run,
+        in place of the three keys above."""),
+    ] = None
     departure_rate: Annotated[
         float,
         Ge(0),

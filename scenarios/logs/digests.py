@@ -23,7 +23,7 @@ _SHAPE: Mapping[Any, Any] = {
     "kernel": {str: str}, "rounds": int, "wall_seconds": float,
 }  # fmt: skip
 """The type of each value of a complete run that is read; where keys are names, that of each of their values."""
-_OPTIONAL = {"hashed": str, "partition": _DIGESTS, "availability": {"sha256": str}}
+_OPTIONAL = {"hashed": str, "partition": _DIGESTS, "availability": {"sha256": str}, "devices": {"sha256": str}}
 
 
 def records(folder: Path, names: Iterable[str]) -> dict[str, dict[str, Any]]:

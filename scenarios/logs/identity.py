@@ -117,8 +117,7 @@ def _other_inputs(meta: Mapping[str, Any], inputs: Mapping[str, str]) -> Iterato
     recorded = {name: it["sha256"] for name, it in meta["data"].items()}
     found = {f"{name}/{file}": of for name, digests in recorded.items() for file, of in digests.items()}
     found |= {f"partition/{name}": of for name, of in meta.get("partition", {}).items()}
-    if trace := meta.get("availability"):
-        found["availability"] = trace["sha256"]
+    found |= {name: meta[name]["sha256"] for name in ("availability", "devices") if meta.get(name)}
     found |= meta["agents"] if meta["policy"] == AS_CONFIGURED else {}
     wanted = {name: of for name, of in inputs.items() if name in found or not re.match(r"agent/|\w+ fit/", name)}
     for name in sorted({*found, *wanted}):

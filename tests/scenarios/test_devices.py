@@ -1,4 +1,4 @@
-"""Clients' devices: bandwidths, over which models travel. Played, verified, and what is wrong with the rest."""
+"""Clients' devices: speeds, and bandwidths over which models travel. Played, verified, and what is wrong with them."""
 
 from pathlib import Path
 from typing import Any
@@ -6,6 +6,8 @@ from typing import Any
 import pytest
 
 from flmarket.analysis.verification.verify import verify
+from flmarket.core.errors import InputError
+from scenarios.build import population_of
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
 from scenarios.loader import load
@@ -64,3 +66,62 @@ def test_an_update_is_as_large_as_its_model(tmp_path: Path) -> None:
 def test_what_is_said_twice_or_not_at_all_is_named(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(ScenarioError, match=problem):
         quick(**changes)
+
+
+PHONES = "speed,download_mbps,upload_mbps\n0.5,8,0.25\n2.25,50,10\n1,1,1\n"
+
+
+def devices(folder: Path, text: str = PHONES, **changes: Any) -> Scenario:
+    path = folder / "phones.csv"
+    path.write_text(text)
+    return quick(**{"clients.devices": str(path), **changes})
+
+
+def test_a_client_has_the_speed_and_the_bandwidths_of_one_device(tmp_path: Path) -> None:
+    people = population_of(devices(tmp_path), seed=1)
+    assert people.download is not None
+    assert people.upload is not None
+    found = set(zip(people.speed.tolist(), people.download.tolist(), people.upload.tolist(), strict=True))
+    assert found == {(0.5, 8.0, 0.25), (2.25, 50.0, 10.0), (1.0, 1.0, 1.0)}
+
+
+def test_a_run_with_devices_is_verified_while_the_file_is_the_same(tmp_path: Path) -> None:
+    groups = [{"name": "few", "count": 4, "cores": 1}]
+    energy = {"kind": "energy", "unit": {"uniform": [1, 2]}}
+    scenario = devices(tmp_path, **{"clients.groups": groups, "timeline.deadline": 3, "clients.cost": energy})
+    run = played(scenario, tmp_path)
+    verdict = verify(run)
+    assert (verdict.problems, verdict.unchecked) == ([], [])
+    assert len(run.meta()["devices"]["sha256"]) == 64
+    (tmp_path / "phones.csv").write_text(PHONES.replace("2.25", "2.5"))
+    with pytest.raises(InputError, match=r"phones\.csv is not the file of devices with which the run was played"):
+        verify(run)
+    (tmp_path / "phones.csv").unlink()
+    with pytest.raises(InputError, match=r"phones\.csv: cannot be read: No such file"):
+        verify(run)
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        ("speed,mbps\n", r"phones\.csv:1: must have the columns speed,download_mbps,upload_mbps, not 'speed,mbps'"),
+        ("speed,download_mbps,upload_mbps\n", r"phones\.csv: has no devices"),
+        (PHONES + "1,2\n", r"phones\.csv:5: has 2 values, not 3"),
+        (PHONES + "1,0,3\n", r"phones\.csv:5: download_mbps must be a number from 0\.000001 to 1,000,000 with at most"),
+        (PHONES + "-1,2,3\n", r"phones\.csv:5: speed must be a number from .*, not '-1'"),
+        (PHONES + "1,2,1e3\n", r"phones\.csv:5: upload_mbps must be a number from .*, not '1e3'"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_devices_is_said_with_its_line(text: str, problem: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=problem):
+        devices(tmp_path, text)
+
+
+def test_devices_are_said_in_one_way(tmp_path: Path) -> None:
+    two = {"clients.speed": [2.0], "clients.groups": [{"name": "few", "count": 4, "upload_mbps": [3]}]}
+    with pytest.raises(ScenarioError) as error:
+        devices(tmp_path, **two)
+    problems = str(error.value).splitlines()
+    assert [line.partition(": cannot be given together with clients.devices")[2] for line in problems[-2:]] == [
+        ", which has a column of it"
+    ] * 2

@@ -106,6 +106,15 @@ CASES: Mapping[str, Case] = {
            "services.strokes.model_bytes": 90_000, "services.digits.model_bytes": 7, "timeline.slot": 9,
            "clients.groups": [{"name": "wired", "count": 6, "download_mbps": [50, 60], "upload_mbps": [20.25]}]},
     ),
+    "devices": Case(
+        "scarce", QUICK
+        | {"clients.devices": str(HERE / "devices.csv"), "timeline.upload_seconds": 0, "timeline.deadline": 5},
+    ),
+    "devices of groups": Case(
+        "paper", QUICK
+        | {"clients.devices": str(HERE / "devices.csv"), "timeline.upload_seconds": 0, "timeline.slot": 6,
+           "clients.groups": [{"name": "few", "count": 7, "cores": 1}], "clients.departure_rate": 0.1},
+    ),
     "departures": Case("scarce", QUICK | {"clients.departure_rate": 0.4, "timeline.seconds_per_sample": 0.01}),
     "offline clients": Case("paper", QUICK | {"clients.availability": str(HERE / "some.csv")}),
     "few clients are there": Case(

@@ -52,7 +52,8 @@ CHOSEN = (
     # models that travel over bandwidths
     Chosen("des/clock.py", "_BYTE = 8e-6", "_BYTE = 1e-6", _CLOCK),
     Chosen(_CLEARING, "compute + self._download.of(size, clients)", "compute + self._upload.of(size, clients)", _CLOCK),
-    Chosen(_PEOPLE, "integers(draw_key(seed, purpose)", 'integers(draw_key(seed, "speed")', _CLOCK),
+    Chosen(_PEOPLE, "spec.devices else purpose", 'spec.devices else "speed"', _CLOCK),
+    Chosen(_PEOPLE, '"speed" if spec.devices else purpose', "purpose", ("tests/scenarios/test_devices.py",)),
     # work that outlasts rounds
     Chosen(_ONGOING, "it[0] > clock.now]", "it[0] >= clock.now]", _WORK),
     Chosen(_ONGOING, "if freed and time != until:", "if freed:", _WORK),

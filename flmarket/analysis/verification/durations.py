@@ -47,8 +47,8 @@ def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, IntArray, IntArray]:
     if response.of == "speed":
         compute = -(-compute * MICRO // np.maximum(jobs["done"], 1))
     people = logs.population
-    compute = compute + _travel(clock.download_seconds, people.downloads, people.download_of, logs, jobs)
-    upload = _travel(clock.upload_seconds, people.uploads, people.upload_of, logs, jobs)
+    compute = compute + _travel(clock.download_seconds, people.download, logs, jobs)
+    upload = _travel(clock.upload_seconds, people.upload, logs, jobs)
     ends = [round(it * MICRO) for it in (clock.end, clock.deadline) if it is not None]
     limit = np.full(len(jobs), min([_ENDLESS, *ends]))
     if logs.population.departure_rate.any():
@@ -59,12 +59,12 @@ def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, IntArray, IntArray]:
     return compute, upload, limit
 
 
-def _travel(seconds: float, mbps: FloatArray, own: IntArray, logs: Timed, jobs: Rows) -> IntArray:
+def _travel(seconds: float, mbps: FloatArray | None, logs: Timed, jobs: Rows) -> IntArray:
     """Return how long models travel one way, in microseconds: a byte takes eight at 1 Mbps."""
-    if not len(mbps):
+    if mbps is None:
         return np.full(len(jobs), round(seconds * MICRO))
     size = np.array([logs.scenario.model_bytes(it) for it in logs.scenario.services])
-    pairs, place = np.unique([size[jobs["m"]], mbps[own[jobs["client"]]]], axis=1, return_inverse=True)
+    pairs, place = np.unique([size[jobs["m"]], mbps[jobs["client"]]], axis=1, return_inverse=True)
     times = [round(8 * int(of) / Fraction(str(each))) for of, each in pairs.T.tolist()]
     return np.array(times, dtype=np.int64)[place.ravel()]
 
