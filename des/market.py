@@ -450,9 +450,9 @@ class Market:
         current.journal.record(Kind.EVALUATE, self._names[m], amount=state.accuracy)
 
     def _leaves(self, m: int, current: Round) -> bool:
-        """Let a service leave if it has met its target; return whether it does."""
+        """Let a service leave if it has met its target, or its patience is over; return whether it does."""
         state, name = self.states[m], self._names[m]
-        if leaves := state.leave_at(current.services[m].target_accuracy):
+        if leaves := state.leave_at(current.services[m], current.number):
             current.journal.record(Kind.EXIT, name, amount=state.accuracy)
             self.ledger.leave(name)
         return leaves

@@ -187,18 +187,24 @@ class Status(StrEnum):
 
     TRAINING = "training"
     REACHED = "reached"  # met its target in this round and leaves
+    GAVE_UP = "gave-up"  # has not met its target, and leaves with this round, as its patience is over
     LEFT = "left"
     WAITING = "waiting"  # has not arrived
 
     @property
     def takes_part(self) -> bool:
         """Whether the service took part in the round."""
-        return self in (Status.TRAINING, Status.REACHED)
+        return self is Status.TRAINING or self.leaves
+
+    @property
+    def leaves(self) -> bool:
+        """Whether the service leaves with the round."""
+        return self in (Status.REACHED, Status.GAVE_UP)
 
     @property
     def gone(self) -> bool:
         """Whether the service takes part in no later round."""
-        return self in (Status.REACHED, Status.LEFT)
+        return self is Status.LEFT or self.leaves
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +219,7 @@ class Feedback:
         dropped: [k] whether each was awarded and its update did not arrive: it left, or missed the deadline.
         paid: [k] what each served client was paid, money; 0 for the others, and while it is at work.
         losses: [k] mean local training loss of each served client, NaN for the others, and while it is at work.
-        status: ``training`` or ``reached``.
+        status: ``training``, ``reached`` or ``gave-up``.
     """
 
     round: int

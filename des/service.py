@@ -23,6 +23,9 @@ class ServiceSpec:
     policy: str  # label of its policy, for logs and messages; the market itself runs no policy
     privileged: bool = False  # whether its policy sees what the paper hides (``Observation.privileged``)
     arrival: int = 1  # the first round in which it takes part
+    # when it came to the market, in rounds: 2.5 is the middle of the second; None: as its first round began
+    came: float | None = None
+    last: int | None = None  # the round with which it leaves in any case; None: it stays until it meets its target
     # the most that it can pay in the whole run, micro-units; None if there is no such limit
     total_budget: Micro | None = None
     # the most that budgets of rounds can add up to that are not spent, micro-units; None: what is not spent lapses
@@ -63,15 +66,20 @@ class ServiceState:
         if self.takes_part(spec, round_):
             self.status = Status.TRAINING
 
-    def leave_at(self, target: float) -> bool:
-        """Leave the market if the accuracy meets the target; return whether it does. The round still counts."""
-        if reached(self.accuracy, target):
+    def leave_at(self, spec: ServiceSpec, round_: int) -> bool:
+        """Leave the market if the accuracy meets the target, or patience is over; return whether it does.
+
+        The round still counts.
+        """
+        if reached(self.accuracy, spec.target_accuracy):
             self.status = Status.REACHED
-        return self.status is Status.REACHED
+        elif spec.last is not None and round_ >= spec.last:
+            self.status = Status.GAVE_UP
+        return self.status.leaves
 
     def end_round(self) -> None:
-        """Be gone from the next round on, if the target was met in this one."""
-        if self.status is Status.REACHED:
+        """Be gone from the next round on, if it leaves with this one."""
+        if self.status.leaves:
             self.status = Status.LEFT
 
     def plain(self) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from des.market import Market
 from des.money import MICRO
 from des.service import ServiceSpec
 from fl.arrays import FloatArray, IntArray
+from flmarket.core.errors import InputError
 from learning.play_round import play
 from learning.policy import Policy
 from learning.seats import MarketFactory, seat
@@ -104,11 +105,18 @@ def evaluate(
     seeds: Iterable[int],  # the markets' seeds
     progress: Callable[[str, int], None] | None = None,  # called with entrant and seed after each run
 ) -> EvaluationResults:
-    """Play every entrant under every seed."""
-    runs = []
+    """Play every entrant under every seed.
+
+    Raises:
+        InputError: services arrive in other rounds under another seed, as those of streams do.
+    """
+    runs, arrivals = [], set()
     for name, seed in (due := games(entrants, seeds)):
         market = factory(seed)
         try:
+            arrivals.add(tuple(spec.arrival for spec in market.services))
+            if len(arrivals) > 1:
+                raise InputError("an evaluation needs services that arrive in the same rounds under all seeds")
             runs.append(_run(market, name, entrants[name]))
         finally:
             market.close()

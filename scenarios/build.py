@@ -5,7 +5,7 @@ So a runner seats a new one before the round that it begins in (``Seats``); who 
 """
 
 from collections.abc import Callable, Iterator, Mapping, MutableMapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
 from typing import Any, Self
@@ -44,6 +44,7 @@ from scenarios.file.client_files import Devices, availability_of, devices_of, pa
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Clients, Scenario, Service
+from scenarios.presence import stays
 
 
 class Shelf:
@@ -308,7 +309,7 @@ def build_market(
     behaviour: Behaviour | None = None,  # of the clients, in place of the scenario's
 ) -> Market:
     """Return the scenario's market at its start, over a federation."""
-    specs = [service_spec(scenario, service) for service in scenario.services]
+    specs = services_of(scenario, seed)
     mechanism = mechanism or MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
     clients, clock, schedule = population_spec(scenario, behaviour), timeline(scenario), schedule_of(scenario)
     parts = clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism, contract_terms(scenario)
@@ -354,6 +355,17 @@ def _interventions(scenario: Scenario) -> Iterator[Change]:
     for _, change, later in new_players(scenario):
         if change.key == MECHANISM:
             yield Change(change.round, rules=(later.market.mechanism, later.market.options))
+
+
+def services_of(scenario: Scenario, seed: int) -> list[ServiceSpec]:
+    """Return the services of the scenario's market under a seed: when they come and go is drawn, where they stream."""
+    if not scenario.streams and all(service.patience is None for service in scenario.services):
+        return [service_spec(scenario, service) for service in scenario.services]
+    slot = to_micro(scenario.timeline.slot or 0)
+    return [
+        replace(service_spec(scenario, service), arrival=it.first, came=1 + it.came / slot, last=it.last)
+        for service, it in zip(scenario.services, stays(scenario, seed), strict=True)
+    ]
 
 
 def service_spec(scenario: Scenario, service: Service) -> ServiceSpec:

@@ -87,8 +87,8 @@ def _seats(data: dict[str, Any], overrides: Iterable[Path]) -> dict[str, dict[st
     """Return what overrides say of who plays, of all the paths that they set; see ``Scenario.seats``."""
     seats: dict[str, dict[str, Any]] = {}
     for path in overrides:
-        if path[0] == "services" and path[2:3] and path[2] in PLAYER:
-            service, key = data["services"][path[1]], path[2]
+        if path[0] in ("services", "streams") and path[2:3] and path[2] in PLAYER:
+            service, key = data[path[0]][path[1]], path[2]
             seat = seats.setdefault(service["name"], {})
             if key == "policy_options":
                 options = service[key]

@@ -18,6 +18,7 @@ each stream (docs/decisions/data.md):
     partition (by data set)               0, 0 (label mixes), 1 or 2 + label, client, label + L * attempt or position
     owned                                 round, client, service (its index), position
     surrogate (by name)                   round, 0, 0, position
+    arrivals of a stream (by name)        0, 0, 0, position
     evaluation (by name)                  0, 0 or 1 (validation images), 0, position
 
 Unused words are 0. The generator is Philox4x32-10, in which a block of four random words is a function of a key and a

@@ -15,7 +15,7 @@ from pettingzoo import ParallelEnv
 from des.log_records import RoundReport
 from des.market import Market
 from des.money import MICRO
-from des.observation import Observation, Offer, Status
+from des.observation import Observation, Offer
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array
 from learning.environments.actions import ActionError, require_in_range, require_one_offer
@@ -217,11 +217,11 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         report = self._market.close_round({name: offers[name] for name in acted})
         self._open()
         shown = self.possible_agents if self._padded else list(dict.fromkeys([*acted, *self.agents]))
-        reached = [name for name in acted if report.feedback[name].status is Status.REACHED]
-        truncated = {name: name not in self.agents and name in acted and name not in reached for name in shown}
+        leaving = [name for name in acted if report.feedback[name].status.leaves]
+        truncated = {name: name not in self.agents and name in acted and name not in leaving for name in shown}
         terminated = {name: name not in self.agents and not truncated[name] for name in shown}
         rewards = {name: report.feedback[name].reward if name in acted else 0.0 for name in shown}
-        for name in reached:
+        for name in leaving:
             rewards[name] *= self._remaining(report.round)
         return (self._observations(shown), rewards, terminated, truncated, self._infos(shown, report)), report
 

@@ -117,6 +117,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
         (spec.response is not None, "has clients that respond to awards (clients.response)"),
         (not market.population.truthful, f"has clients that need not tell the truth (behaviour {behaviour.__name__})"),
         (bool(market.ledger.saving), "lets services save (services.budget_cap)"),
+        (any(spec.last is not None for spec in market.services), "has services that give up (services.patience)"),
         (bool(market.outlasting), market.outlasting),
         (market.sequential, "offers its clients one after another (market.impressions)"),
         (spec.serves is not None, "has clients that cannot serve every service (clients.groups, services)"),

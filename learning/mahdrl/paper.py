@@ -31,7 +31,7 @@ from annotated_doc import Doc
 from numpy.random import Generator
 from torch import Tensor
 
-from des.observation import Feedback, Observation, Offer, Status
+from des.observation import Feedback, Observation, Offer
 from fl.arithmetic.elementary import sigmoid
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
@@ -343,7 +343,7 @@ class PaperLearner(Learner):
         the greedy a_d', the bids of the next round, who is online in it, and the budget.
         """
         left = observation.rounds - observation.round
-        over = feedback.status is Status.REACHED or left == 0
+        over = feedback.status.leaves or left == 0
         # It is r / Omega, at most 1: the services' Omega differ, and the size of their Q must not.
         reward = float(feedback.reward / self._shape.reward_bases[observation.service])
         earned = self._rewards.stored(agent, reward, left if over else 0)

@@ -101,6 +101,7 @@ def stripped(scenario: Scenario) -> Scenario:
     return scenario.model_copy(
         update={
             "services": tuple(map(PolicyChoice("random").seat, first.values())),
+            "streams": (),
             "training": scenario.training.model_copy(update=measured),
             "clients": scenario.clients.model_copy(update=clients),
             "market": scenario.market.model_copy(update={"mechanism": DEFAULT, "options": {}}),

@@ -21,8 +21,9 @@ from fl.data.validation_split import held_out, left_at_least
 from fl.surrogate.fitted import FitError, dqi_fit
 from fl.training.aggregator import FEDAVG
 from flmarket.core.errors import InputError
-from flmarket.core.names import unknown
+from flmarket.core.names import LONGEST_NAME, unknown
 from flmarket.core.plugins import Registry
+from flmarket.core.text import counted
 from learning.policy import POLICIES
 from scenarios.file.client_files import devices_of, partition_of, partitions_of, trace_of, without_images
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
@@ -30,6 +31,7 @@ from scenarios.file.key_mistakes import findings
 from scenarios.file.problems import Mistake, Path, number, quoted
 from scenarios.file.schema import (
     DATASET,
+    MOST_SERVICES,
     REGISTRIES,
     Aggregate,
     ClientCost,
@@ -88,6 +90,9 @@ def examine(
     found = [*_check(scenario, catalogue)]
     if not found and catalogue.obstacles:
         found = [*catalogue.obstacles(scenario)]
+    if scenario.streams:  # what is wrong with all services of one is said once
+        found = [replace(it, path=scenario.table_of(it.path), see=it.see and scenario.table_of(it.see)) for it in found]
+        found = list(dict.fromkeys(found))
     return (None if found else scenario), found
 
 
@@ -95,6 +100,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     yield from _unique_names(scenario)
     yield from _times(scenario)
     yield from _bandwidths(scenario)
+    yield from _streams(scenario)
     yield from _budget_caps(scenario)
     yield from _continuous(scenario)
     yield from _market_size(scenario)
@@ -135,9 +141,11 @@ def _unique_names(scenario: Scenario) -> Iterator[Mistake]:
     ]
     for kind, at, found in tables:
         first: dict[str, Path] = {}
+        said: set[Path] = set()
         for i, table in enumerate(found):
-            path = (*at, i, "name")
-            if first.setdefault(table.name, path) != path:
+            path = scenario.table_of((*at, i, "name"))
+            if first.setdefault(table.name, path) != path and path not in said:
+                said.add(path)
                 yield Mistake(path, f"is also the name of another {kind}: {quoted(table.name)}", see=first[table.name])
 
 
@@ -182,6 +190,26 @@ def _bandwidths(scenario: Scenario) -> Iterator[Mistake]:
         elif not used and service.model_bytes is not None:
             what = "says nothing where no client has a bandwidth; give clients.upload_mbps, or remove it"
             yield Mistake(("services", i, "model_bytes"), what)
+
+
+def _streams(scenario: Scenario) -> Iterator[Mistake]:
+    """Yield what is wrong with when services arrive, and with how long they stay."""
+    for i, stream in enumerate(scenario.streams):
+        at: Path = ("streams", i)
+        if (stream.rate is None) == (not stream.times):
+            yield Mistake((*at, "rate"), "is missing; give it or times" if not stream.times else "has times beside it")
+        elif stream.times and len(stream.times) != stream.count:
+            yield Mistake((*at, "times"), f"has {len(stream.times)} numbers for {counted(stream.count, 'service')}")
+        elif list(stream.times) != sorted(stream.times):
+            yield Mistake((*at, "times"), "must not fall: services are numbered in the order in which they arrive")
+        if len(longest := f"{stream.name}-{stream.count}") > LONGEST_NAME:
+            yield Mistake((*at, "name"), f"is too long: {longest} has more than {LONGEST_NAME} characters")
+    if (total := len(scenario.services)) > MOST_SERVICES:
+        yield Mistake(("streams",), f"make {number(total)} services; a scenario has at most {number(MOST_SERVICES)}")
+    if scenario.timeline.slot is None:
+        lasting = [("services", i, "patience") for i, it in enumerate(scenario.services) if it.patience is not None]
+        for path in [*(("streams", i) for i in range(len(scenario.streams))), *lasting]:
+            yield Mistake(path, "counts seconds, which needs rounds of a known length; set timeline.slot")
 
 
 def _budget_caps(scenario: Scenario) -> Iterator[Mistake]:

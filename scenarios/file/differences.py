@@ -86,7 +86,7 @@ def flattened(scenario: Mapping[str, Any]) -> dict[str, Any]:
 
 def _values(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
     for key, value in table.items():
-        if key in ("services", "groups") and isinstance(value, list | tuple):
+        if key in ("services", "streams", "groups") and isinstance(value, list | tuple):
             for table in value:
                 if isinstance(table, Mapping):
                     yield from _values(table, f"{above}{key}.{table.get('name')}.")
@@ -99,7 +99,7 @@ def _values(table: Mapping[str, Any], above: str) -> Iterator[tuple[str, Any]]:
 def covers(key: str, flat: str) -> bool:
     """Return whether a dotted key is, or is above, one of ``flattened``; ``services.*.budget`` is those of all."""
     if key.startswith("services.*."):
-        return flat.startswith("services.") and flat.endswith(key.removeprefix("services.*"))
+        return flat.startswith(("services.", "streams.")) and flat.endswith(key.removeprefix("services.*"))
     return flat == key or flat.startswith(f"{key}.")
 
 

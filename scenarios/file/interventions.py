@@ -104,8 +104,11 @@ def in_force(scenario: Scenario, key: str, round_: int) -> Any:
 
 def market_of(data: Mapping[str, Any]) -> str:
     """Return what a scenario and its forks have in common: all but who plays, and what changes in the middle."""
-    services = [{key: value for key, value in it.items() if key not in PLAYER} for it in data["services"]]
-    return repr({key: value for key, value in data.items() if key != "interventions"} | {"services": services})
+    same = {key: value for key, value in data.items() if key != "interventions"}
+    for name in ("services", "streams"):
+        if name in same:
+            same[name] = [{key: value for key, value in it.items() if key not in PLAYER} for it in same[name]]
+    return repr(same)
 
 
 def _after(scenario: Scenario, change: Intervention) -> Scenario:

@@ -19,6 +19,7 @@ _HOMES = {
     ("training",): "in [training]",
     ("timeline",): "in [timeline]",
     ("services", 0): "in [[services]]",
+    ("streams", 0): "in [[streams]]",
 }
 """Tables of the file, and where a key of theirs belongs."""
 

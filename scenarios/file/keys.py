@@ -112,10 +112,12 @@ def departures(scenario: Scenario) -> Iterator[tuple[str, Any]]:
     Those that nearly all files have are left out, too (``usual``).
     """
     data = scenario.model_dump(mode="json", exclude_none=True)
+    named = {name: data.pop(name, ()) for name in ("services", "streams")}
     yield from _departures((), data)
-    for i, service in enumerate(data["services"]):
-        for label, value in _departures(("services", i), service):
-            yield f"services.{service['name']}.{label}", value
+    for name, tables in named.items():
+        for i, table in enumerate(tables):
+            for label, value in _departures((name, i), table):
+                yield f"{name}.{table['name']}.{label}", value
 
 
 def _departures(table: Path, values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:

@@ -37,6 +37,8 @@ def address(
         raise AddressError(f"unknown key; did you mean {f'services.{key}'!r}?")
     if section == "services":
         return ("services", *_address_in(service_names(data), "service", "services", rest))
+    if section == "streams":
+        return ("streams", *_address_in(stream_names(data), "stream", "streams", rest))
     if key.startswith(GROUPS):
         return ("clients", "groups", *_address_in(group_names(data), "group", GROUPS[:-1], key.removeprefix(GROUPS)))
     return _parts(key)
@@ -44,10 +46,11 @@ def address(
 
 def addresses(data: Mapping[str, Any], key: str) -> list[Path]:
     """Return where a dotted key leads: to several places if it is one of all services, ``services.*.budget``."""
-    places = service_names(data).values()
-    if not key.startswith(EVERY_SERVICE) or not places:
+    tables: list[Path] = [("services", i) for i in service_names(data).values()]
+    tables += [("streams", i) for i in stream_names(data).values()]
+    if not key.startswith(EVERY_SERVICE) or not tables:
         return [address(data, key)]
-    return [("services", i, *_parts(key.removeprefix(EVERY_SERVICE))) for i in places]
+    return [(*table, *_parts(key.removeprefix(EVERY_SERVICE))) for table in tables]
 
 
 def _parts(key: str) -> tuple[str, ...]:
@@ -64,7 +67,7 @@ def _address_in(names: Mapping[str, int], kind: str, table: str, rest: str) -> t
         if rest.startswith(f"{name}."):
             return (names[name], *_parts(rest.removeprefix(f"{name}.")))
     if rest in names or not rest:
-        example = "budget" if kind == "service" else "count"
+        example = "count" if kind == "group" else "budget"
         raise AddressError(f"must name a {kind} and one of its keys: {table}.NAME.{example}")
     given = rest.rpartition(".")[0] or rest
     raise AddressError(unknown(kind, given, names))
@@ -73,6 +76,11 @@ def _address_in(names: Mapping[str, int], kind: str, table: str, rest: str) -> t
 def service_names(data: Mapping[str, Any]) -> dict[str, int]:
     """Return the place of each service that has a usable name."""
     return _places(data.get("services"))
+
+
+def stream_names(data: Mapping[str, Any]) -> dict[str, int]:
+    """Return the place of each stream of services that has a usable name."""
+    return _places(data.get("streams"))
 
 
 def group_names(data: Mapping[str, Any]) -> dict[str, int]:

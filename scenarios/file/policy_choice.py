@@ -104,7 +104,7 @@ class PolicyChoice:
 
     def apply(self, data: dict[str, Any], seats: Mapping[str, Mapping[str, Any]]) -> None:
         """Give the policy to every service but those that have another by an override; see ``Scenario.seats``."""
-        for service in data["services"]:
+        for service in [*data["services"], *data.get("streams", ())]:
             override = seats.get(service["name"], {})
             if override.get("policy", self.name) == self.name:
                 file = service if service["policy"] == self.name else {}

@@ -15,7 +15,7 @@ Path = tuple[str | int, ...]
 BARE_KEY = re.compile(r"[A-Za-z0-9_-]+")
 _LONGEST_SHOWN = 60
 
-NAMED = (("services",), ("clients", "groups"))
+NAMED = (("services",), ("streams",), ("clients", "groups"))
 """Lists of tables that are known by their names."""
 
 

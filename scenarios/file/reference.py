@@ -27,6 +27,7 @@ SECTIONS: dict[str, KeyPath] = {
     "`[training]`": ("training",),
     "`[timeline]`": ("timeline",),
     "`[[services]]`": ("services", 0),
+    "`[[streams]]`": ("streams", 0),
     "`[[interventions]]`": ("interventions", 0),
 }
 

@@ -15,8 +15,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar, get_args
 
 from annotated_doc import Doc
 from annotated_types import Ge, Gt, Le, Lt, MaxLen, MinLen
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PrivateAttr, ValidationInfo, create_model
-from pydantic_core import PydanticCustomError
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    PrivateAttr,
+    SerializerFunctionWrapHandler,
+    ValidationInfo,
+    create_model,
+    field_serializer,
+    model_validator,
+)
+from pydantic_core import PydanticCustomError, PydanticKnownError
 
 from des.behaviour import BEHAVIOURS, TRUTHFUL
 from des.cost import COSTS, LINEAR, PrivateType
@@ -46,6 +57,7 @@ LARGEST_SUM = 1_000_000_000  # of money; keeps a million rounds of micro-units w
 LEAST_SPEED, LARGEST_SPEED = 1e-6, 1e6  # of clients, and of their links in Mbps
 LARGEST_DEPTH = 32  # of lists and tables within one another
 MOST_SWEPT = 100  # keys of one sweep
+MOST_SERVICES = 1_000
 STANDING = ", as cores come free"  # what rounds are cleared by ends in this where work outlasts them
 OWN = "scenario"  # the type of problems whose sentences are made here; pydantic makes the others
 DATASET = DATASETS.kind  # of name that a path may stand for
@@ -839,6 +851,13 @@ class Service(TomlTable):
         Count,
         Doc("The first round in which it takes part; before that it has no budget and sees nothing."),
     ] = 1
+    patience: Annotated[
+        Span | None,
+        Unit("seconds"),
+        Field(exclude_if=lambda it: it is None),
+        Doc("""Seconds after its arrival by which it must have met its target: else it leaves with the round in which
+        they are over. Absent: it stays until it meets its target."""),
+    ] = None
     target_accuracy: Annotated[float, Gt(0), Le(1), Doc("Accuracy at which it leaves, as a fraction: 97 % is 0.97.")]
     reward_base: Annotated[float, Gt(1), Le(1e9), Doc("Omega_m: its reward in a round is Omega_m ^ accuracy.")]
     policy: Annotated[PolicyName, Doc("The policy that decides for it; `flmarket policies` lists them.")]
@@ -860,6 +879,47 @@ class Service(TomlTable):
         Field(exclude_if=lambda it: it is None),
         Doc("Its own rule of when to make a new model; absent: timeline.aggregate."),
     ] = None
+
+
+class Stream(Service):
+    """Services that differ in nothing but when they arrive; all keys of a service are theirs, too.
+
+    Each takes part from the first round on that begins after its arrival.
+    """
+
+    name: Annotated[Name, Doc("Its services are NAME-1, NAME-2 and so on.")]
+    arrival: Annotated[
+        Count, Doc("The round with whose beginning the stream begins: its seconds are counted from it.")
+    ] = 1
+    count: Annotated[int, Ge(1), Le(MOST_SERVICES), Doc("Services of the stream.")]
+    rate: Annotated[
+        float | None,
+        Gt(0),
+        Le(1e6),
+        Unit("services per second"),
+        Doc("""Mean number of services that arrive in a second, where they arrive at random (a Poisson process): their
+        instants are drawn for each seed. It or times must be given."""),
+    ] = None
+    times: Annotated[
+        Several[Annotated[float, Ge(0), Le(1e12), AfterValidator(six_decimals)]],
+        MaxLen(MOST_SERVICES),
+        Unit("seconds"),
+        Doc("The seconds at which its services arrive, one for each, none before the one ahead of it."),
+    ] = ()
+
+    def services(self) -> Iterator[Service]:
+        """Yield its services, as ``[[services]]`` would have them."""
+        own = {key: getattr(self, key) for key in Service.model_fields}
+        for place in range(1, self.count + 1):
+            yield Service.model_construct(**{**own, "name": f"{self.name}-{place}"})
+
+
+def _with_those_of_streams(services: tuple[Service, ...], info: ValidationInfo) -> tuple[Service, ...]:
+    """Return the services of the file, then those of its streams."""
+    streams = info.data.get("streams")  # None where something is wrong with them
+    if not services and streams == ():
+        raise PydanticKnownError("too_short", {"field_type": "Tuple", "min_length": 1, "actual_length": 0})
+    return (*services, *(service for stream in streams or () for service in stream.services()))
 
 
 class Intervention(TomlTable):
@@ -913,7 +973,20 @@ class Scenario(TomlTable):
     market: Annotated[Market, Doc("The rules of the market.")] = Market()
     training: Annotated[Training, Doc("Local training and evaluation.")] = Training()
     timeline: Annotated[Timeline, Doc("The simulated clock.")] = Timeline()
-    services: Annotated[Several[Service], MinLen(1), MaxLen(1_000), Doc("The services, one [[services]] table each.")]
+    streams: Annotated[
+        Several[Stream],
+        MaxLen(100),
+        Field(exclude_if=lambda it: not it),
+        Doc(
+            "Services that arrive one after another, one [[streams]] table for all that are alike; docs/continuous.md."
+        ),
+    ] = ()
+    services: Annotated[
+        Several[Service],
+        MaxLen(MOST_SERVICES),
+        AfterValidator(_with_those_of_streams),
+        Doc("The services, one [[services]] table each; those of streams come behind them."),
+    ]
     sweep: Annotated[
         dict[str, Annotated[tuple[Plain, ...], Field(strict=False, min_length=1)]],
         MaxLen(MOST_SWEPT),
@@ -949,6 +1022,28 @@ class Scenario(TomlTable):
         copy = self.model_copy()
         copy._seats = seats
         return copy
+
+    @model_validator(mode="before")
+    @classmethod
+    def _all_in_streams(cls, data: Any) -> Any:
+        """A file may have streams alone."""
+        return {"services": (), **data} if isinstance(data, Mapping) and data.get("streams") else data
+
+    @field_serializer("services", mode="wrap")
+    def _without_those_of_streams(self, services: Sequence[Service], handler: SerializerFunctionWrapHandler) -> Any:
+        return handler(services[: self.listed])
+
+    @property
+    def listed(self) -> int:
+        """How many of the services are tables of the file; the others are of streams."""
+        return len(self.services) - sum(stream.count for stream in self.streams)
+
+    def table_of(self, path: Path) -> Path:
+        """Return where the file has what stands at a path: the table of the stream in place of that of its service."""
+        if path[:1] != ("services",) or len(path) < 2 or not isinstance(path[1], int) or path[1] < self.listed:
+            return path
+        of = [i for i, stream in enumerate(self.streams) for _ in range(stream.count)]
+        return ("streams", of[path[1] - self.listed], *path[2:])
 
     def plugins(self) -> Iterator[NamedPlugin]:
         """Yield the plug-ins that play for no service."""

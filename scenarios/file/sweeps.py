@@ -22,6 +22,7 @@ from scenarios.file.overrides import (
     group_names,
     put,
     service_names,
+    stream_names,
 )
 from scenarios.file.problems import NAMED, Mistake, Path, key_text, number, shown
 from scenarios.file.schema import Scenario
@@ -126,8 +127,8 @@ def _key_problems(scenario: Scenario, data: Mapping[str, Any]) -> Iterator[Mista
             if value in values[:i]:
                 yield Mistake(("sweep", key, i), f"lists {shown(value)} twice")
     for place, value in (places[COUNT] for places in _grid(scenario) if COUNT in places):
-        if type(value) is not int or not 1 <= value <= len(scenario.services):
-            yield Mistake(place, f"must be 1 to {len(scenario.services)}: the first services of the file are taken")
+        if type(value) is not int or not 1 <= value <= scenario.listed:
+            yield Mistake(place, f"must be 1 to {scenario.listed}: the first services of the file are taken")
     yield from _keys(data, ("sweep",), scenario.sweep)
     for i, run in enumerate(scenario.runs):
         yield from _keys(data, ("runs", i), run)
@@ -141,6 +142,7 @@ def sweepable(data: Mapping[str, Any]) -> dict[str, tuple[Key, Path]]:
     found: dict[str, tuple[Key, Path]] = {COUNT: (count, (COUNT,))}
     tables: dict[str, Path] = {"": (), EVERY_SERVICE: ("services", 0)}
     tables |= {f"services.{name}.": ("services", place) for name, place in service_names(data).items()}
+    tables |= {f"streams.{name}.": ("streams", place) for name, place in stream_names(data).items()}
     tables |= {f"{GROUPS}{name}.": ("clients", "groups", place) for name, place in group_names(data).items()}
     for above, table in tables.items():
         for key in keys_of(table):

@@ -103,7 +103,7 @@ def _other_key(text: str, hashed: str) -> str | None:
     if not BACKENDS[wanted["training"]["backend"]].trains:  # its hash is the same whatever part is held out
         wanted["training"]["validation"] = found["training"]["validation"]
     for table in (found, wanted):
-        for service in table["services"]:
+        for service in [*table["services"], *table.get("streams", ())]:
             for key in _SEAT:
                 service.pop(key, None)
     if found == wanted:
@@ -128,15 +128,18 @@ def _other_inputs(meta: Mapping[str, Any], inputs: Mapping[str, str]) -> Iterato
 
 def _label(meta: Mapping[str, Any], scenario: Scenario, base: Mapping[str, Any] | None) -> str | None:
     """Return the label that a run should have by who plays in scenario.toml; None if it has another."""
-    label, services = meta["policy"], [it.model_dump(exclude_none=True) for it in scenario.services]
+    label = meta["policy"]
     if label == AS_CONFIGURED:
-        seats = [[service.get(key) for key in _SEAT] for service in services]
-        same = base is None or seats == [[service.get(key) for key in _SEAT] for service in base["services"]]
+        same = base is None or _seats(scenario.model_dump(exclude_none=True)) == _seats(base)
         return label if same else None
     try:
         return PolicyChoice.again(label, scenario, meta["agents"]).label_in(scenario)
     except KeyError:
         return None
+
+
+def _seats(data: Mapping[str, Any]) -> list[list[Any]]:
+    return [[table.get(key) for key in _SEAT] for table in [*data["services"], *data.get("streams", ())]]
 
 
 def _has(base: Mapping[str, Any], key: str, value: Any) -> bool:

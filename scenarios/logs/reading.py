@@ -37,6 +37,7 @@ FIGURES = (
 
 _PLACES = tuple(map(ROUNDS.names.index, FIGURES))
 _STATUS, _REFUSED = ROUNDS.names.index("status"), ROUNDS.names.index("refused")
+_LEAVING = [status for status in Status if status.leaves]
 
 _ROUND = re.compile(rb"^(\d+),.*\n(?:\1,.*\n)*", re.MULTILINE)
 """The lines of one round: all that begin with the same number."""
@@ -62,7 +63,7 @@ class LoggedRound:
 
     number: int  # the round, from 1
     end: Microseconds  # simulated time at which it ended
-    exits: bool  # whether a service met its target
+    exits: bool  # whether a service leaves
     conflicts: bool  # whether an offer was outbid or dropped
     # what curves and totals are made of, [len(FIGURES), M]; NaN where there is no value, money in units
     figures: NDArray[np.float64]
@@ -83,7 +84,7 @@ class LoggedRound:
             return cls(
                 number=int(rows[0][0]),
                 end=micro(rows[0][1]),
-                exits=any(row[_STATUS] == Status.REACHED for row in rows),
+                exits=any(row[_STATUS] in _LEAVING for row in rows),
                 conflicts=any(row[_REFUSED] != "0" for row in rows),
                 figures=np.array([_figures(row) for row in rows]).T,
                 text=text,

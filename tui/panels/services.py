@@ -21,6 +21,7 @@ BARS = range(6, 31)  # cells of a bar
 STATUS = {
     Status.TRAINING: "▶ training",
     Status.REACHED: "✔ reached",
+    Status.GAVE_UP: "✘ gave up",
     Status.LEFT: "⏏ left",
     Status.WAITING: "… waiting",
 }
@@ -28,6 +29,7 @@ MISSED = "✘ missed"  # the target, as the run is over
 STATUS_COLOR = {
     Status.TRAINING: "primary",
     Status.REACHED: "success",
+    Status.GAVE_UP: "warning",
     Status.LEFT: "secondary",
     Status.WAITING: "secondary",
 }

@@ -278,7 +278,7 @@ class RoundBook:
             case BidVerdict.LEFT if self.logged.services[service].status is Status.WAITING:
                 return "the service has not arrived"
             case BidVerdict.LEFT:
-                return "the service reached its target and left"
+                return "the service has left"
             case BidVerdict.OFFLINE:
                 return "the client is offline in this round"
             case BidVerdict.UNWANTED if (

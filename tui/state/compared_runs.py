@@ -190,6 +190,7 @@ def result_at(session: Session, last: int, length: int = 0) -> RunResult:
         seed=session.seed,
         directory=RunDirectory(directory),
         curves={figure: lengthened(figure, history.column(figure, last), max(last, length)) for figure in FIGURES},
+        played=last,
         exits=[history.exit_of(m, last) for m in range(len(scenario.services))],
     )
 

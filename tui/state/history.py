@@ -49,7 +49,8 @@ class History:
         self.conflicts: list[int] = []  # rounds in which an offer was outbid or dropped, in order
         self._count = 0
         self._newest, self._looked_at = _InMemory(), _InMemory()
-        self._met: dict[int, int] = {}  # the rounds in which services met their targets, by the services' places
+        # the rounds in which services left, by the services' places, and why
+        self._left: dict[int, tuple[int, Status]] = {}
         self._figures: NDArray[np.float64] = np.empty((0, len(FIGURES), 0))  # [room for rounds, figures, M]
 
     def __len__(self) -> int:
@@ -78,8 +79,8 @@ class History:
         if logged.exits:
             self.exits.append(logged.number)
             for service, row in enumerate(logged.services):
-                if row.status is Status.REACHED:
-                    self._met[service] = logged.number
+                if row.status.leaves:
+                    self._left[service] = logged.number, row.status
         if logged.conflicts:
             self.conflicts.append(logged.number)
         if hold:
@@ -127,8 +128,12 @@ class History:
 
     def exit_of(self, service: int, last: int) -> int | None:
         """Return the round in which a service met its target; None if it did not up to round ``last``."""
-        met = self._met.get(service)
-        return met if met is not None and met <= last else None
+        left, why = self._left.get(service, (last + 1, None))
+        return left if left <= last and why is Status.REACHED else None
+
+    def departure_of(self, service: int) -> tuple[int, Status]:
+        """Return the round with which a service that has left did so, and why."""
+        return self._left[service]
 
 
 def _letters(logged: LoggedRound) -> int:

@@ -124,8 +124,11 @@ class Moment:
         row = self.logged.services[service]
         if row.status is Status.WAITING:
             return f"{row.service} has not arrived"
-        left = self.session.history.exit_of(service, self.round)
-        return f"{row.service} left in round {left}, having reached its target" if row.status is Status.LEFT else ""
+        if row.status is not Status.LEFT:
+            return ""
+        left, why = self.session.history.departure_of(service)
+        reason = "having reached its target" if why is Status.REACHED else "as its patience was over"
+        return f"{row.service} left in round {left}, {reason}"
 
     def offered(self, service: int) -> bool:
         """Whether it is known what a service, by its place, offers: from its decision on."""

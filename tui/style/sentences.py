@@ -183,6 +183,6 @@ def event_words(event: MarketEvent) -> str:
         case Kind.PAY:
             return f"{event.service} pays client {event.client} {money}"
         case Kind.EXIT:
-            return f"{event.service} has reached its target with {percent(float(amount))} % and leaves"
+            return f"{event.service} leaves with an accuracy of {percent(float(amount))} %"
         case Kind.CANCEL:
             return f"{event.service} pays client {event.client} {money} for the end of its contract"

@@ -98,7 +98,7 @@ def numbered(
 
 
 def _accuracy(runs: Sequence[RunResult]) -> float:
-    return float(np.mean([area_under_curve(run["test_accuracy"], run.setting.arrivals).mean() for run in runs]))
+    return float(np.mean([area_under_curve(run["test_accuracy"], run.arrivals).mean() for run in runs]))
 
 
 def colour(index: int | None) -> str:

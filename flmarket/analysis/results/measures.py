@@ -121,12 +121,11 @@ def _communication(run: "RunResult") -> FloatArray:
 
 
 def _core_use(run: "RunResult") -> float:
-    rounds = int((run.to_target.rounds + run.setting.arrivals - 1).max())  # until the last service left
-    clock, cores = run.setting.scenario.timeline, run.setting.cores[:rounds].sum()
+    clock, cores = run.setting.scenario.timeline, run.setting.cores[: run.played].sum()
     if clock.period is None:
         return float(100 * run["served"].sum() / cores)
     period = to_micro(clock.period)  # a core works for the time of its jobs, not for rounds
-    times = run.offers.dropna(subset=["core"])[["start", "end"]].clip(upper=rounds * period)
+    times = run.offers.dropna(subset=["core"])[["start", "end"]].clip(upper=run.played * period)
     return float(100 * (times["end"] - times["start"]).sum() / (cores * period))
 
 
@@ -204,7 +203,7 @@ AUC = averaged(
     "AUC",
     "mean accuracy over all rounds, %",
     1,
-    lambda run: 100 * area_under_curve(run["test_accuracy"], run.setting.arrivals),
+    lambda run: 100 * area_under_curve(run["test_accuracy"], run.arrivals),
     limits=PERCENT,
 )
 
@@ -219,7 +218,7 @@ MEASURES = (
     SECONDS_TO_TARGET,
     averaged(
         "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1,
-        lambda run: area_under_curve(run.normalised_reward, run.setting.arrivals), digits=4, limits=SHARE,
+        lambda run: area_under_curve(run.normalised_reward, run.arrivals), digits=4, limits=SHARE,
     ),
     run_measure(
         "spent", "money paid to clients in the whole run", 0,

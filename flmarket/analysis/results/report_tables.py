@@ -42,7 +42,7 @@ def introduction(report: Report) -> list[str]:
         f"{count}. Means over seeds with 95 % t intervals; fewer than {FEWEST} seeds have none. "
         "A service that left keeps its accuracy and reward until the last round."
     ]
-    if any((run.setting.arrivals > 1).any() for run in report.runs):
+    if any((run.arrivals > 1).any() for run in report.runs):
         text.append(
             "A service that arrives later than in the first round counts from its arrival: its rounds to target, and "
             "the rounds that AUC and normalised reward are means of."

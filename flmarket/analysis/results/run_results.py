@@ -29,6 +29,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import Sources, complete_runs
 from scenarios.logs.reading import RunReader
 from scenarios.logs.unlike_runs import mixed_arithmetic, mixed_players, mixed_versions
+from scenarios.presence import stays
 
 if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
     import pandas as pd
@@ -73,6 +74,7 @@ class RunResult:
     seed: int
     directory: RunDirectory  # where its logs are
     curves: Mapping[str, FloatArray]  # [N, M] columns of rounds.csv, money in units
+    played: int  # how many of the rounds were played: it ends when all services have left
     exits: Sequence[int | None]  # [M] the round in which each service met its target; None if it did not
     tables: "Mapping[str, pd.DataFrame]" = field(default_factory=dict)  # its frames, by name
 
@@ -104,7 +106,7 @@ class RunResult:
         reached = dict(zip(names[left], np.asarray(rounds["round"])[left].tolist(), strict=True))
         policies = tuple(rounds["policy"][: len(services)])
         exits = [reached.get(service) for service in services]
-        return cls(setting, policy, policies, seed, directory, curves, exits, tables)
+        return cls(setting, policy, policies, seed, directory, curves, played, exits, tables)
 
     def place(self, service: str) -> int:
         """Return the place of a service among those of the run."""
@@ -115,9 +117,14 @@ class RunResult:
         return self.curves[column]
 
     @cached_property
+    def arrivals(self) -> IntArray:
+        """[M] the first round of each service; it may lie behind the last one."""
+        return np.array([stay.first for stay in stays(self.setting.scenario, self.seed)], dtype=np.int64)
+
+    @cached_property
     def to_target(self) -> RoundsToTarget:
         """[M] when each target was met, counted from the service's arrival."""
-        return RoundsToTarget.of(self.exits, len(self["accuracy"])).since(self.setting.arrivals)
+        return RoundsToTarget.of(self.exits, len(self["accuracy"])).since(self.arrivals)
 
     @property
     def normalised_reward(self) -> FloatArray:

@@ -48,11 +48,6 @@ class RunSetting:
         return tuple(service.name for service in self.scenario.services)
 
     @cached_property
-    def arrivals(self) -> IntArray:
-        """[M] the first round of each service."""
-        return np.array([service.arrival for service in self.scenario.services], dtype=np.int64)
-
-    @cached_property
     def targets(self) -> FloatArray:
         """[M] target accuracies."""
         return np.array([service.target_accuracy for service in self.scenario.services])

@@ -38,7 +38,7 @@ from fl.training.jobs import Federation, TrainingJob
 from flmarket.analysis.log_frames import read_by_rounds, read_table
 from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.verification.ongoing_work import Followed, Sofar, follow
-from flmarket.analysis.verification.round_conditions import Hired, RoundConditions, conditions
+from flmarket.analysis.verification.round_conditions import Hired, RoundConditions, conditions, first_and_last
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, contract_terms, fits_of, population_spec
 from scenarios.file.checks import played
@@ -123,7 +123,8 @@ class KnownData:
 
 
 _OF_THE_RUN = (
-    "places", "all_rounds", "data", "recorded", "other_plugins", "behaviour", "population", "other_fits", "_intervals",
+    "places", "stay", "all_rounds", "data", "recorded",
+    "other_plugins", "behaviour", "population", "other_fits", "_intervals",
 )  # fmt: skip
 """The attributes of ``Logs`` that do not depend on its rounds."""
 
@@ -202,6 +203,11 @@ class Logs:
         return {service.name: m for m, service in enumerate(self.scenario.services)}
 
     @cached_property
+    def stay(self) -> tuple[IntArray, IntArray]:
+        """The first and the last round of each service, both [M]."""
+        return first_and_last(self.scenario, self.seed)
+
+    @cached_property
     def all_rounds(self) -> Rows:
         """The lines of rounds.csv, those of other blocks, too."""
         return Rows.of("rounds", self.rounds)
@@ -245,7 +251,7 @@ class Logs:
     @cached_property
     def takes_part(self) -> BoolArray:
         """Whether the service of each line of rounds.csv took part in the round."""
-        return np.isin(self.rows["rounds"]["status"], [Status.TRAINING, Status.REACHED])
+        return np.isin(self.rows["rounds"]["status"], [status for status in Status if status.takes_part])
 
     def by_round(self, rows: Rows, value: Callable[[RoundConditions], Any]) -> AnyArray:
         """Return for each row something of the conditions of its round."""
@@ -580,7 +586,7 @@ class Logs:
                 before = [spent + lost for spent, lost in zip(before, held, strict=True)]
             sofar = dict(zip(names, before, strict=True))
             saved = dict(zip(names, self._saved(number), strict=True))
-            now = conditions(self.scenario, number, sofar, contracts, saved, self._intervals)
+            now = conditions(self.scenario, number, sofar, contracts, saved, self.stay[0].tolist(), self._intervals)
             if self._unfollowed:
                 now = self._with_logged_budgets(now, number)
             found.append(now)
@@ -605,7 +611,7 @@ class Logs:
         left: IntArray = last["budget"] - last["spent"]
         if self.ongoing is not None:
             left = last["budget"] + np.array(self.ongoing.kept[number - self.numbers.start])
-        left[np.isin(last["status"], [Status.REACHED, Status.LEFT, Status.WAITING])] = 0
+        left[~np.isin(last["status"], [Status.TRAINING])] = 0
         amounts: list[int] = left.tolist()
         return amounts
 
@@ -624,7 +630,7 @@ class Logs:
                 contracts.sign(number, m, [(client, int(core), int(paid))])
         hired.missing.extend((number, it) for it in waiting.values())
         status = self.rows["rounds"]["status"][first : first + len(self.places)]
-        for m in np.flatnonzero(status == Status.REACHED).tolist():
+        for m in np.flatnonzero(np.isin(status, [it for it in Status if it.leaves])).tolist():
             hired.fees.extend((first + m, *of) for of in contracts.cancel(number, m))
         contracts.end_round(number)
 

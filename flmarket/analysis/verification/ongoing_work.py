@@ -158,7 +158,7 @@ class _Follower:
             accuracy = logs.accuracies_after(number)[m]
             if self._names[m] in renewed:
                 self._event(Kind.EVALUATE, m, amount=accuracy)
-            if status[m] == Status.REACHED:
+            if Status(status[m]).leaves:
                 self._event(Kind.EXIT, m, amount=accuracy)
                 state.arrived[m].clear()
                 if state.federation is not None:

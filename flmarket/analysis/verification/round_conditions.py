@@ -8,12 +8,34 @@ import numpy as np
 
 from des.contracts import Contract, Contracts, total_of
 from des.mechanism import DEFAULT, known
-from des.money import Micro, to_micro
+from des.money import MICRO, Micro, to_micro
 from des.schedule import Presence
+from fl.arithmetic.draws import draw_key, uniforms
+from fl.arithmetic.elementary import log
 from fl.arrays import BoolArray, FloatArray, IntArray
 from scenarios.build import cores_of
 from scenarios.file.interventions import at, offline_at
 from scenarios.file.schema import Scenario
+
+
+def first_and_last(scenario: Scenario, seed: int) -> tuple[IntArray, IntArray]:
+    """Return the first and the last round of each service, both [M]; one behind the run that it does not come to."""
+    end, never = scenario.rounds + 1, np.iinfo(np.int64).max
+    arrival = np.array([service.arrival for service in scenario.services], dtype=np.int64)
+    if scenario.timeline.slot is None:
+        return arrival, np.full(len(arrival), end)
+    starts = to_micro(scenario.timeline.slot) * np.arange(end)
+    after: list[int] = []
+    for stream in scenario.streams:
+        uniform = uniforms(draw_key(seed, "arrivals", stream.name), 0, 0, 0, np.arange(stream.count))[0]
+        gaps = np.array([-log(1.0 - it) / (stream.rate or 1.0) for it in uniform.tolist()])
+        given = [to_micro(time) for time in stream.times]
+        after.extend(given or np.cumsum(np.rint(MICRO * gaps).astype(np.int64)).tolist())
+    came = (arrival - 1) * starts[1] + np.array([0] * (len(arrival) - len(after)) + after, dtype=np.int64)
+    first = np.searchsorted(starts[:-1], came) + 1  # the round that begins at its arrival, or next after it
+    patience = [never if it.patience is None else to_micro(it.patience) for it in scenario.services]
+    over = np.searchsorted(starts[1:], np.minimum(came, never - np.array(patience)) + patience) + 1
+    return first, np.maximum(first, over)
 
 
 class RoundConditions(NamedTuple):
@@ -59,6 +81,7 @@ def conditions(
     spent: Mapping[str, Micro],  # what each service spent in earlier rounds
     contracts: Contracts,  # those in force
     saved: Mapping[str, Micro],  # what each service has left of the last round, if it can save
+    arrivals: Sequence[int],  # [M] the first round of each service
     # when clients are there; None if they always are, or if it is not known any more
     intervals: Sequence[Presence] | None = None,
 ) -> RoundConditions:
@@ -74,7 +97,7 @@ def conditions(
         name, cost = service.name, due.get(m, 0)
         if service.budget_cap is not None:
             budgets[name] = min(budgets[name] + saved[name], to_micro(service.budget_cap))
-        if service.arrival > number:
+        if arrivals[m] > number:
             budgets[name] = 0
         elif service.total_budget is not None:
             left = to_micro(service.total_budget) - spent[name] - owed.get(m, 0)

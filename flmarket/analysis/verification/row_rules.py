@@ -81,16 +81,21 @@ def scenario(logs: Logs) -> Iterator[Finding]:
 
 
 def progress(logs: Logs) -> Iterator[Finding]:
-    """A service waits until it arrives, trains until it meets its target, then leaves and keeps its accuracy."""
+    """A service waits until it arrives, trains until it meets its target or its patience is over, and then leaves.
+
+    It keeps its accuracy.
+    """
     rounds, exact = logs.rows["rounds"], logs.exact_accuracy
-    target, arrival = (_of_services(logs, of) for of in (lambda it: it.target_accuracy, lambda it: it.arrival))
-    accuracy, gone = rounds["accuracy"], _gone(rounds)
+    target = _of_services(logs, lambda it: it.target_accuracy)
+    first, last = (np.tile(each, len(logs.numbers)) for each in logs.stay)
+    accuracy, left = rounds["accuracy"], _among(rounds["status"], (Status.REACHED, Status.LEFT))
     # Logged accuracies have six decimals. Where these do not tell whether the target was met, the status is believed.
-    near = (accuracy > target + _SIX_DECIMALS) | (gone & (accuracy >= target - _SIX_DECIMALS))
+    near = (accuracy > target + _SIX_DECIMALS) | (left & (accuracy >= target - _SIX_DECIMALS))
     met = np.where(np.isnan(exact), near, exact >= target)
-    had_left, waits = _before(logs, _gone, first=False), rounds["round"] < arrival
-    status = np.select([had_left, waits, met], [Status.LEFT, Status.WAITING, Status.REACHED], Status.TRAINING)
-    yield from rounds.differing({"status": status}, "by its arrival, its accuracy and its target it should be")
+    had_left, waits, over = _before(logs, _gone, first=False), rounds["round"] < first, rounds["round"] >= last
+    known = {Status.LEFT: had_left, Status.WAITING: waits, Status.REACHED: met, Status.GAVE_UP: over}
+    status = np.select([*known.values()], [*known], Status.TRAINING)
+    yield from rounds.differing({"status": status}, "by its arrival, accuracy, target and patience it should be")
     moved = had_left & (accuracy != _before(logs, itemgetter("accuracy")))
     yield from rounds.wrong(moved, "left in an earlier round, but does not keep its accuracy")
 
@@ -111,8 +116,9 @@ def accuracies(logs: Logs) -> Iterator[Finding]:
     yield from rounds.differing({"accuracy": _known(exact, accuracy), "test_accuracy": of_test}, "it can only be")
     # Six decimals do not tell the exact accuracy; where nothing else does, they leave a range of rewards.
     base, target = (_of_services(logs, of) for of in (lambda it: it.reward_base, lambda it: it.target_accuracy))
+    met = _gone(rounds) & np.where(np.isnan(exact), accuracy >= target - _SIX_DECIMALS, exact >= target)
     low, high = (
-        np.where(waits, 0.0, rounded(power(base, np.clip(np.where(_gone(rounds), target, near), 0.0, target))))
+        np.where(waits, 0.0, rounded(power(base, np.clip(np.where(met, target, near), 0.0, target))))
         for near in (np.where(np.isnan(exact), accuracy + by, exact) for by in (-_SIX_DECIMALS, _SIX_DECIMALS))
     )
     other = ~((low <= rounds["reward"]) & (rounds["reward"] <= high))
@@ -200,4 +206,4 @@ def _among(values: AnyArray, known: Iterable[str]) -> BoolArray:
 
 
 def _gone(rounds: Rows) -> BoolArray:
-    return _among(rounds["status"], (Status.REACHED, Status.LEFT))
+    return _among(rounds["status"], [status for status in Status if status.gone])

@@ -123,7 +123,7 @@ def _events(logs: Logs, starts: IntArray, awarded: Rows, jobs: Rows, *, together
     there, served, lines = services.where(logs.takes_part), jobs.where(jobs["arrives"]), "line_of_round"
     trained, trains_fully = services.where(np.unique(served[lines])), jobs.where(~jobs["cut"])
     paid = served.having(**{name: paying[name][served[lines]] for name in ("closes", *_ORDER)})
-    reached = paying.where(paying["status"] == Status.REACHED)
+    leaving = paying.where(np.isin(paying["status"], [status for status in Status if status.leaves]))
     ended, clients, fees = np.array(logs.hired.fees, dtype=np.int64).reshape(-1, 3).T
     cancelled = paying.where(ended).having(client=clients)
     pieces = [
@@ -138,7 +138,7 @@ def _events(logs: Logs, starts: IntArray, awarded: Rows, jobs: Rows, *, together
         _piece(Kind.AGGREGATE, trained, "closes", trained["samples"]),
         _piece(Kind.EVALUATE, trained, "closes", trained["accuracy"]),
         _piece(Kind.PAY, paid, "closes", paid["paid"], about=("service", "client")),
-        _piece(Kind.EXIT, reached, "closes", reached["accuracy"]),
+        _piece(Kind.EXIT, leaving, "closes", leaving["accuracy"]),
         _piece(Kind.CANCEL, cancelled, "closes", fees, about=("service", "client")),
     ]
     columns = {name: np.concatenate([piece[name] for piece in pieces]) for name in (*EVENTS.names, *_ORDER)}

@@ -83,7 +83,7 @@ def _remind(policy: Mahdrl, logs: Logs, number: int, service: str, begun: int) -
     for at, world in logs.worlds():
         if at >= number:
             return
-        if at < max(begun, logs.scenario.service(service).arrival):
+        if at < max(begun, logs.stay[0][logs.places[service]]):
             continue
         rows = logs.offers_of(at, service)
         offer = Offer(rows["client"].to_numpy(), rows["payment"].to_numpy() / MICRO)

@@ -6,7 +6,10 @@ from scenarios.loader import parse
 from support.scenarios import problems
 
 OWN = " (for one of your own, load its plug-in file)"
-TOP = "name, description, rounds, dqi, clients, data, market, training, timeline, services, sweep, runs, interventions"
+TOP = (
+    "name, description, rounds, dqi, clients, data, market, training, timeline, streams, services, sweep, runs, "
+    "interventions"
+)
 
 # (case, text in the good scenario, what it becomes, the problems)
 BAD = [

@@ -86,7 +86,7 @@ def test_the_schema_ends_where_anything_or_nothing_may_stand() -> None:
         ("what may be absent", "| `slot` | number | seconds | absent | more than 0, at most 1,000,000,000,000 |"),
         ("a name", "| `name` | name |  | required |  |"),
         ("any text", "| `checkpoint` | text |  | absent | 1 to 4,096 letters |"),
-        ("tables", "| `services` | tables |  | required | 1 to 1,000 items |"),
+        ("tables", "| `services` | tables |  | required | at most 1,000 items |"),
     ],
 )
 def test_a_row_says_type_unit_default_and_range(line: str, row: str) -> None:

@@ -1,0 +1,205 @@
+"""Services that arrive in streams and leave when their patience ends: expanded, drawn, played, resumed and verified."""
+
+import shutil
+from collections.abc import Mapping
+from math import ceil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from des.observation import Status
+from flmarket.analysis.results.run_results import read
+from flmarket.analysis.verification.verify import verify
+from flmarket.core.errors import InputError
+from learning.evaluation import evaluate, everywhere
+from learning.lockstep.market_kinds import LockstepError, curves_of
+from scenarios.build import Shelf, market_factory
+from scenarios.file.problems import ScenarioError
+from scenarios.file.schema import Scenario
+from scenarios.file.toml import value_text
+from scenarios.loader import dumps, parse, points, with_policy
+from scenarios.logs.directory import RunDirectory
+from scenarios.presence import stays
+from scenarios.running.runner import execute
+from support.runs import RESULTS, change, interrupt, planned, played, table
+
+JOBS = {
+    "name": "jobs", "count": 4, "rate": 0.5, "dataset": "mnist", "budget": 3.0, "target_accuracy": 0.6,
+    "reward_base": 64.0, "policy": "random",
+}  # fmt: skip
+
+MARKET = """
+name = "streaming"
+rounds = 25
+dqi = "published"
+clients = { count = 5, cores = 1, data_size = [100], emd = [0.2], cost = { per_sample = 0.01, per_emd = 0.0 } }
+training.backend = "surrogate"
+timeline = { mode = "continuous", slot = 1.0, aggregate = { kind = "fedbuff", options = { buffer = 3 } } }
+"""
+
+
+def stream(**changes: Any) -> dict[str, Any]:
+    return {key: value for key, value in {**JOBS, **changes}.items() if value is not None}
+
+
+def tables(kind: str, *found: Mapping[str, Any]) -> str:
+    return "".join(
+        f"[[{kind}]]\n" + "".join(f"{key} = {value_text(value)}\n" for key, value in table.items()) for table in found
+    )
+
+
+def market(*streams: Mapping[str, Any], **changes: Any) -> Scenario:
+    return parse(MARKET + tables("streams", *(streams or [stream()])), overrides=changes)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> RunDirectory:
+    return played(market(stream(patience=6.5)), tmp_path_factory.mktemp("streams"), seed=3)
+
+
+def test_a_stream_stands_for_services_that_differ_in_their_names_alone() -> None:
+    scenario = market(stream(budget_cap=9.0))
+    assert [service.name for service in scenario.services] == ["jobs-1", "jobs-2", "jobs-3", "jobs-4"]
+    assert {service.model_copy(update={"name": "one"}).model_dump_json() for service in scenario.services} == {
+        scenario.services[0].model_copy(update={"name": "one"}).model_dump_json()
+    }
+    assert parse(dumps(scenario)) == scenario  # which has the stream, not its services
+    assert "jobs-1" not in dumps(scenario)
+
+
+def test_those_of_the_file_come_first_and_all_can_be_named_together() -> None:
+    alone = {key: value for key, value in stream(name="alone").items() if key not in ("count", "rate")}
+    text = MARKET + tables("streams", stream()) + tables("services", alone)
+    scenario = parse(text, overrides={"services.*.budget": 8.0})
+    assert [service.name for service in scenario.services][:2] == ["alone", "jobs-1"]
+    assert {service.budget for service in scenario.services} == {8.0}
+    assert {service.policy for service in with_policy(scenario, "hqfa").services} == {"hqfa"}
+
+
+def test_a_stream_can_be_overridden_and_swept() -> None:
+    swept = market(sweep={"streams.jobs.rate": [0.1, 0.2]})
+    assert [point.scenario.streams[0].rate for point in points(swept)] == [0.1, 0.2]
+    assert market(**{"streams.jobs.count": 2}).services[-1].name == "jobs-2"
+
+
+def test_a_service_takes_part_from_the_first_round_on_that_begins_after_its_arrival() -> None:
+    times = [0.0, 0.000001, 1.0, 1.5]
+    scenario = market(stream(rate=None, times=times), stream(name="late", count=1, rate=None, times=[0.5], arrival=4))
+    found = stays(scenario, 0)
+    assert [stay.first for stay in found] == [1, 2, 2, 3, 5]
+    assert [stay.came for stay in found] == [0, 1, 1_000_000, 1_500_000, 3_500_000]
+
+
+def test_patience_counts_from_the_instant_of_arrival_and_ends_with_a_round() -> None:
+    scenario = market(stream(rate=None, times=[0.0, 0.5, 0.5, 2.0], patience=2.0))
+    assert [(stay.first, stay.last) for stay in stays(scenario, 0)] == [(1, 2), (2, 3), (2, 3), (3, 4)]
+    brief = market(stream(rate=None, times=[0.5] * 4, patience=0.1))  # it is over before its first round begins
+    assert {(stay.first, stay.last) for stay in stays(brief, 0)} == {(2, 2)}
+
+
+def test_arrivals_are_a_poisson_process_that_follows_from_the_seed_and_the_stream_alone() -> None:
+    scenario = market(stream(count=500, rate=2.0), stream(name="others", count=500, rate=2.0))
+    came = np.array([[stay.came for stay in stays(scenario, seed)] for seed in (1, 2, 3, 4)]).reshape(8, 500) / 1e6
+    between = np.diff(came, axis=1)
+    assert abs(between.mean() - 0.5) < 4 * 0.5 / np.sqrt(between.size)
+    assert abs(np.mean(between > 1.0) - np.exp(-2.0)) < 4 * np.sqrt(0.135 * 0.865 / between.size)
+    among = np.corrcoef(between)[~np.eye(8, dtype=np.bool_)]
+    assert np.abs(among).max() < 4 / np.sqrt(500)
+    alone = market(stream(count=500, rate=2.0))
+    assert [stay.came for stay in stays(alone, 1)] == [stay.came for stay in stays(scenario, 1)][:500]
+
+
+def test_who_has_not_met_its_target_when_its_patience_ends_gives_up_and_its_run_is_verified(run: RunDirectory) -> None:
+    verdict = verify(run)
+    assert (verdict.problems, verdict.unchecked) == ([], [])
+    scenario, rounds = market(stream(patience=6.5)), table(run.path, "rounds")
+    for service, stay in zip(scenario.services, stays(scenario, 3), strict=True):
+        status = [row["status"] for row in rounds if row["service"] == service.name]
+        assert status[: stay.first - 1] == [Status.WAITING] * (stay.first - 1) == status[: ceil(stay.came / 1e6)]
+        leaves = next(n for n, it in enumerate(status, start=1) if Status(it).leaves)
+        assert status[leaves - 1] == Status.REACHED or leaves * 1e6 >= stay.came + 6.5e6 > (leaves - 1) * 1e6
+    found = {row["status"] for row in rounds}
+    assert {Status.GAVE_UP, Status.REACHED, Status.LEFT} <= found
+    left = [row for row in table(run.path, "events") if row["event"] == "exit"]
+    assert len(left) == len(scenario.services)
+
+
+def test_a_run_that_was_killed_resumes_to_the_same_bytes(run: RunDirectory, tmp_path: Path) -> None:
+    plan, shelf = planned(market(stream(patience=6.5)), tmp_path, seed=3), Shelf()
+    interrupt(plan, shelf, 4)
+    execute(plan, shelf, workers=0)
+    for name in (*RESULTS, "models.csv"):
+        assert (plan.directory.path / name).read_bytes() == (run.path / name).read_bytes()
+
+
+@pytest.mark.parametrize(("was", "forged"), [(Status.GAVE_UP, Status.REACHED), (Status.WAITING, Status.TRAINING)])
+def test_a_status_that_does_not_follow_from_arrival_and_patience_is_found(
+    run: RunDirectory, was: Status, forged: Status, tmp_path: Path
+) -> None:
+    copy = RunDirectory(Path(shutil.copytree(run.path, tmp_path / run.path.parent.parent.name / "run" / "seed-0003")))
+    change(copy.path, "rounds", {"status": forged}, lambda row: row["status"] == was)
+    assert any("by its arrival, accuracy, target and patience" in it for it in verify(copy).problems)
+
+
+def test_rounds_to_target_are_counted_from_each_runs_own_arrivals(run: RunDirectory) -> None:
+    [result] = read([run.path])
+    assert result.arrivals.tolist() == [stay.first for stay in stays(market(), 3)]
+    assert result.played < 25
+    reached = [m for m, number in enumerate(result.exits) if number is not None]
+    assert [result.to_target.rounds[m] for m in reached] == [
+        number - result.arrivals[m] + 1 for m, number in enumerate(result.exits) if number is not None
+    ]
+
+
+def test_streams_come_to_markets_in_slots_of_a_known_length_too(tmp_path: Path) -> None:
+    slots = market(stream(patience=4.0), timeline={"slot": 2.0, "deadline": 1.0}, rounds=12)
+    verdict = verify(played(slots, tmp_path))
+    assert (verdict.problems, verdict.unchecked) == ([], [])
+    with pytest.raises(LockstepError, match="give up"):
+        curves_of(market_factory(slots)(0))
+
+
+def test_what_an_evaluation_cannot_compare_is_refused() -> None:
+    slots = market(timeline={"slot": 2.0}, rounds=4)
+    with pytest.raises(InputError, match="same rounds under all seeds"):
+        evaluate(market_factory(slots), {"random": everywhere("random")}, [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("streams", "changes", "message"),
+    [
+        ([stream(rate=None)], {}, "streams.jobs.rate: is missing; give it or times"),
+        ([stream(times=[0.0])], {}, "streams.jobs.rate: has times beside it"),
+        ([stream(rate=None, times=[1.0])], {}, "streams.jobs.times: has 1 numbers for 4 services"),
+        ([stream(rate=None, times=[1.0, 0.5, 2.0, 3.0])], {}, "streams.jobs.times: must not fall"),
+        ([stream(name="j" * 63)], {}, "streams.*name: is too long"),
+        ([stream(), stream()], {}, "streams.jobs.name: is also the name of another service"),
+        ([stream(count=600), stream(name="b", count=600)], {"clients.count": 2}, "make 1,200 services"),
+        ([stream()], {"timeline": {}}, "counts seconds"),
+        ([stream(policy="nobody")], {}, "streams.jobs.policy: unknown policy"),
+        ([stream(budget_cap=1.0)], {}, "streams.jobs.budget_cap: must be at least the budget"),
+        ([stream()], {"streams.job.rate": 2.0}, "unknown stream"),
+        ([stream()], {"services.jobs-1.budget": 2.0}, "unknown service"),
+    ],
+)
+def test_what_is_wrong_with_a_stream_is_said_at_its_table(
+    streams: list[dict[str, Any]], changes: dict[str, Any], message: str
+) -> None:
+    with pytest.raises(ScenarioError, match=message) as caught:
+        market(*streams, **changes)
+    assert len(caught.value.problems) == 1  # not once for each of its services
+
+
+def test_a_problem_of_a_stream_has_the_line_of_its_key() -> None:
+    text = MARKET + tables("streams", {**stream(), "arrival": 99})
+    with pytest.raises(ScenarioError, match=r"market.toml:17: streams.jobs.arrival: must be at most the 25 rounds"):
+        parse(text, "market.toml")
+
+
+def test_a_file_without_services_is_refused_as_before() -> None:
+    with pytest.raises(ScenarioError, match="services: is missing"):
+        parse(MARKET)
+    with pytest.raises(ScenarioError, match="services: must have at least 1 item"):
+        parse(MARKET.replace("rounds", "services = []\nrounds"))
