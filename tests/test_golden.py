@@ -15,6 +15,7 @@ import pytest
 
 from fl.training import fused
 from golden import Case, cases, digest, recorded
+from support.tiers import slow
 
 ROOT = Path(__file__).parents[1]
 
@@ -81,7 +82,7 @@ def test_neither_numpy_s_extensions_nor_the_blas_change_a_byte(settings: dict[st
     assert found == {"paper": {policy: recorded()["paper"][policy] for policy in SENSITIVE}}
 
 
-@pytest.mark.parametrize("scenario", ["scarce", "private"])
+@pytest.mark.parametrize("scenario", ["scarce", *slow("private")])
 def test_without_the_compiled_extension_the_market_is_the_same(scenario: str) -> None:
     """NumPy then draws the world and computes exp and log. Draws break ties in ``scarce``, and blur ``private``."""
     start = "import runpy, sys; sys.modules['fl._fused'] = None; runpy.run_module('golden', run_name='__main__')"

@@ -46,12 +46,14 @@ def session(tmp_path: Path) -> Session:
     return begin
 
 
+@pytest.mark.slow
 def test_what_a_test_that_fails_has_started_is_ended_before_the_next_begins(session: Session) -> None:
     fails = "def test_fails():\n    start()\n    assert False\n\n"
     out, _ = session(fails + "def test_next():\n    assert not list(running())\n").communicate()
     assert "1 failed, 1 passed" in out
 
 
+@pytest.mark.slow
 def test_what_a_test_that_passes_leaves_is_an_error(session: Session) -> None:
     out, _ = session(
         "import support.leftovers as it\nit.PATIENCE = 0.1\n\ndef test_passes():\n    start()\n"
@@ -85,6 +87,7 @@ def test_an_interrupted_session_leaves_nothing(session: Session, how: signal.Sig
     assert not list(leftovers.running())
 
 
+@pytest.mark.slow
 def test_what_tests_start_heeds_signals_that_the_session_was_told_to_ignore(session: Session) -> None:
     before = "[signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGHUP)]"
     heeds = """\

@@ -18,7 +18,6 @@ from golden.science_cases import CASES, TRAININGS, Case
 from golden.values import holds
 from scenarios.file.differences import flattened
 from support.shell import flmarket
-from support.tiers import slow
 
 ROOT = Path(__file__).parents[1]
 
@@ -51,7 +50,8 @@ def printed(*arguments: str) -> str:
     return flmarket(*arguments).stdout
 
 
-@pytest.mark.parametrize("names", [ASKED.keys() - {"bounds"}, *slow({"bounds"})], ids=["quick", "bounds"])
+@pytest.mark.slow
+@pytest.mark.parametrize("names", [ASKED.keys() - {"bounds"}, {"bounds"}], ids=["quick", "bounds"])
 def test_commands_say_the_numbers_that_they_said(
     names: Collection[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

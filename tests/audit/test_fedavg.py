@@ -34,7 +34,7 @@ WORLDS: dict[str, Callable[[dict[str, Any]], bool]] = {
 Dirichlet distribution; with EMDs, and so labels, that last."""
 
 
-@pytest.fixture(scope="module", params=["mixed", *slow("paper", "split", "lasting")])
+@pytest.fixture(scope="module", params=slow("mixed", "paper", "split", "lasting"))
 def run(request: pytest.FixtureRequest, runs: list[Run]) -> Run:
     """Real training of three services on the digits."""
     more = request.getfixturevalue("more_runs") if request.param in ("paper", "lasting") else []

@@ -40,6 +40,7 @@ class Notebook(flmarket.Tracker):
         self.ended[run.label] = error
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_tracker_is_told_the_numbers_of_all_rounds(jobs: int, scenario: flmarket.Scenario, tmp_path: Path) -> None:
     mine = Notebook()

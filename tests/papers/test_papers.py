@@ -45,6 +45,7 @@ def test_a_check_holds(paper: Path, check: str, monkeypatch: pytest.MonkeyPatch)
     getattr(checks(paper), check)()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
 def test_its_scenario_plays_and_verifies(paper: Path, tmp_path: Path) -> None:
     plugin = ["--plugin", str(paper / "plugins.py")]

@@ -62,6 +62,7 @@ def test_policies_to_be_compared_share_a_directory_so_a_run_of_another_agent_is_
     assert split_by_completion(runs) == ([], runs)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policies", [[], ["mahdrl:{agent}"]], ids=["in the scenario", "--policy"])
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_an_agent_that_is_trained_anew_while_a_batch_plays_ends_it(

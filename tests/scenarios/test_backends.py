@@ -46,6 +46,7 @@ def test_each_makes_a_federation_that_can_be_resumed(backend: Backend) -> None:
         other.close()
 
 
+@pytest.mark.slow
 def test_a_third_backend_is_a_federation_and_its_name() -> None:
     """Scenario files, checks and runs learn of it from the registry alone."""
     program = """

@@ -186,6 +186,7 @@ def test_runs_with_truthful_clients_are_left_out_of_an_export_of_the_others(
     assert len(read(file)) == len(pd.read_csv(played("markup") / "clients.csv"))
 
 
+@pytest.mark.slow
 def test_a_behaviour_of_a_plugin_is_recorded_and_needed_only_to_check_bids(tmp_path: Path) -> None:
     plugin = tmp_path / "even.py"
     plugin.write_text(EVEN)

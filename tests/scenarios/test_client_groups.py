@@ -25,6 +25,7 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> flmarket.Results:
     return flmarket.run(flmarket.load("paper", changes), ["hqfa", "random"], 2, jobs=2, out=out, progress=False)
 
 
+@pytest.mark.slow
 def test_every_rule_holds_and_a_run_repeats(results: flmarket.Results) -> None:
     for path in results.paths:
         run = RunDirectory(path)

@@ -115,6 +115,7 @@ def test_who_waits_for_the_first_pays_for_updates_that_are_in_no_model(tmp_path:
     assert any(int(row["at_work"]) > 0 for row in models)
 
 
+@pytest.mark.slow
 def test_logs_are_verified_in_blocks_of_any_size(run: RunDirectory, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("flmarket.analysis.verification.verify.BLOCK", 1)
     assert verify(run).problems == []

@@ -87,6 +87,7 @@ def plugin(path: Path, price: str) -> str:
     return str(path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("of_a_group", [False, True])
 def test_without_its_cost_plugin_or_with_another_a_run_is_checked_as_far_as_it_can_be(
     of_a_group: bool, tmp_path: Path

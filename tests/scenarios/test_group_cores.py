@@ -137,6 +137,7 @@ def test_a_mechanism_that_gives_away_cores_that_are_not_there_is_refused() -> No
     assert clearing_of(PayAsOffered(), book, 7).core.tolist() == [NO_CORE, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", sorted(MECHANISMS.names()))
 def test_markets_are_played_and_verified_whatever_clears_them(name: str, tmp_path: Path) -> None:
     rules = {"market.mechanism": name, "market.options": OPTIONS.get(name, {})}

@@ -79,6 +79,7 @@ def accuracies(run: Run) -> list[float]:
         return [float(row["accuracy"]) for row in csv.DictReader(file)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["cnn", "mlp", "resnet8"])
 def test_its_models_learn(model: str, tmp_path: Path, files_of: Callable[[Path], dict[str, bytes]]) -> None:
     run = play(tmp_path / "a", f"training.model={model}")

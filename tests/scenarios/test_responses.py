@@ -209,6 +209,7 @@ def run_of(folder: Path, *words: str) -> RunDirectory:
     return RunDirectory(run)
 
 
+@pytest.mark.slow
 def test_off_a_menu_clients_choose_or_decline_and_are_paid_by_it(plugins: str, tmp_path: Path) -> None:
     market = "--set", "market.mechanism=contracts", "--set", "clients.response.kind=quadratic"
     run = run_of(tmp_path, "--plugin", plugins, *market)

@@ -90,6 +90,7 @@ def test_clients_that_leave_end_with_a_lower_reputation_than_those_that_deliver(
         assert ends[:4].mean() < ends[4:].mean() - 0.3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mechanism", ["on-record", "reputation", "one-budget", "best-gain"])
 def test_the_mechanisms_of_the_page_keep_their_contracts(plugin: Path, mechanism: str) -> None:
     check_mechanism(MECHANISMS.load(mechanism))

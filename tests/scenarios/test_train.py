@@ -149,6 +149,7 @@ def test_only_who_is_seated_learns_and_the_rivals_are_drawn():
     assert len(rivals) == 2, "both rivals come up"
 
 
+@pytest.mark.slow
 def test_it_may_meet_what_it_was_before(tmp_path, monkeypatch):
     """An agent with two critics; stopped and resumed, it meets the same earlier selves."""
     monkeypatch.setattr(mahdrl, "EVERY", 1)
@@ -234,6 +235,7 @@ def test_without_being_asked_to_resume_a_training_starts_anew(tmp_path):
     assert [(row.episode, row.phase) for row in rows] == [(1, "train"), (1, "evaluate")] * 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["mahdrl", "mahdrl-paper"])
 @pytest.mark.parametrize("change", ["target_accuracy=0.01", "budget=0.5"], ids=["all leave at once", "all are poor"])
 def test_a_training_in_an_extreme_market_ends(tmp_path, change, policy):
@@ -429,6 +431,7 @@ def test_one_agent_learns_in_several_markets_and_resumes_to_the_same_bytes(tmp_p
     assert short.read_bytes() != whole.read_bytes()
 
 
+@pytest.mark.slow
 def test_an_agent_of_several_markets_plays_any_other(tmp_path):
     out = tmp_path / "agent.safetensors"
     run(markets(), 3, out, Shelf())

@@ -123,6 +123,7 @@ def test_another_scenario_does_not_fit_the_logs(
     assert verify(RunDirectory(run)).problems
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("world", "changes"),
     [

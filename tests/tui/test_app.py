@@ -94,6 +94,7 @@ async def test_it_shows_a_market_and_a_fork_and_ends_at_home(tmp_path: Path, mon
         assert app.out == tmp_path / "own"
 
 
+@pytest.mark.slow
 async def test_a_key_takes_over_and_does_nothing_else(tmp_path: Path) -> None:
     app = DemoApp(tmp_path / "played", out=tmp_path / "own")
     async with app.run_test() as pilot:

@@ -63,6 +63,7 @@ def test_what_is_wrong_with_a_file_is_said_with_its_key(tmp_path: Path, text: st
     assert words in str(caught.value)
 
 
+@pytest.mark.slow
 async def test_theme_speed_and_panel_are_there_again(small: Path, play_small: Play) -> None:
     path = small / "tui.toml"
     app = MarketApp(out=small / "runs", folder=small, settings=path)

@@ -50,6 +50,7 @@ def found() -> Curve:
     return fit([record(TRUE, seed) for seed in range(16)])
 
 
+@pytest.mark.slow
 def test_a_known_curve_is_followed_again_on_other_selections(found: Curve) -> None:
     for seed in range(100, 106):
         trace = record(TRUE, seed)

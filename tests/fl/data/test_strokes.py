@@ -11,6 +11,7 @@ from fl.data.embedded import OFFICIAL
 NAMES = ("train-images", "train-labels", "test-images", "test-labels")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", strokes.STYLES)
 def test_a_drawn_set_has_the_same_bytes_everywhere(name: str) -> None:
     """If this fails, results on the set are no longer comparable: don't just update the digests."""

@@ -12,6 +12,7 @@ from fl.training.local import BatchedTrainer, ReferenceTrainer
 from fl.training.networks import build
 from fl.training.regime import Regime
 from fl.training.tasks import ClientData, visiting_order
+from support.tiers import slow
 
 SCALE, OFFSET, LABELS = 1 / 128, -1.0, 4
 SHAPE = Shape(1, 28, 28)
@@ -33,7 +34,7 @@ def client(index: int, images: int, epochs: int, shape: Shape = SHAPE) -> Client
     return ClientData(pixels, labels, visiting_order(images, epochs, rng))
 
 
-@pytest.mark.parametrize("momentum", [0.0, 0.9])
+@pytest.mark.parametrize("momentum", [*slow(0.0), 0.9])
 @pytest.mark.parametrize("sizes", [(50, 50), (50, 7, 23)], ids=["equal", "unequal"])
 @pytest.mark.parametrize("model", ["cnn", "mlp"])
 def test_batched_equals_one_by_one_over_fifty_steps(model: str, sizes: tuple[int, ...], momentum: float) -> None:

@@ -127,6 +127,7 @@ def test_a_device_that_is_not_there(digits: Any) -> None:
         RealFederation([Task("alpha", digits, CNN)], 0, device="cuda")
 
 
+@pytest.mark.slow
 @needs_extension
 def test_both_kernels_give_the_same_accuracy_curve(digits: Any) -> None:
     """Rounding differs, so that models drift apart: less than what another seed does, far less than learning."""

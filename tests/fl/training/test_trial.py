@@ -360,6 +360,7 @@ def by_hand(start: np.ndarray, client: ClientData, engine: Engine) -> np.ndarray
     return nn.utils.parameters_to_vector(module.parameters()).detach().numpy()
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Full backward hook:UserWarning")
 @pytest.mark.filterwarnings("ignore:There is a performance drop:UserWarning")
 @pytest.mark.parametrize(

@@ -114,6 +114,7 @@ class Failing(flmarket.Policy):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("redirected", "status", "line"),
     [
@@ -139,6 +140,7 @@ def test_a_standard_output_that_takes_nothing(
     assert (done.returncode, done.stderr) == (status, line)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stream", ["stdout", *slow("stderr")])
 def test_a_stream_that_does_not_block_and_is_full_is_waited_for(stream: str, quick_run: tuple[Path, object]) -> None:
     reading, writing = os.pipe()
@@ -161,6 +163,7 @@ def into(command: str, redirected: str) -> str:
     return f"( sleep 0.2; {command} {redirected.removesuffix('| true')} ) | true; exit ${{PIPESTATUS[0]}}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("policy", "status"), [("random", 0), *slow(("failing", 1))])
 def test_runs_whose_reports_nobody_reads_are_played_all_the_same(policy: str, status: int, tmp_path: Path) -> None:
     plugin = tmp_path / "failing.py"
@@ -173,6 +176,7 @@ def test_runs_whose_reports_nobody_reads_are_played_all_the_same(policy: str, st
     assert json.loads(meta.read_text())["status"] == ("failed" if status else "complete")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("redirected", ["2> /dev/full", *slow("2>&-")])
 def test_a_standard_error_that_takes_nothing_does_not_change_what_a_command_does(redirected: str) -> None:
     done = subprocess.run(

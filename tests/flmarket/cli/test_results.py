@@ -85,6 +85,7 @@ def test_no_terminal_is_too_narrow_for_a_number(width: int) -> None:
             assert " ".join(" ".join(parts).split()) == " ".join(cells).strip()
 
 
+@pytest.mark.slow
 def test_the_table_says_what_was_set_and_many_logs_are_named_by_their_folder(tmp_path: Path) -> None:
     market = [
         "quickstart",

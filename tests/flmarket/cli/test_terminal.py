@@ -18,6 +18,7 @@ from support.tiers import slow
 TERM, HUP, CONT = signal.SIGTERM, signal.SIGHUP, signal.SIGCONT
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("signals", "status"),
     [([TERM, CONT], 143), *slow(([HUP], 129), ([signal.SIGINT], 130))],
@@ -54,6 +55,7 @@ main()
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["launch.opening", "MarketApp.get_default_screen"])
 def test_a_signal_that_comes_while_the_app_starts_ends_it_too(where: str, tmp_path: Path) -> None:
     """Also where Python loses what a signal raises, as NumPy's modules do while they are imported."""
@@ -63,6 +65,7 @@ def test_a_signal_that_comes_while_the_app_starts_ends_it_too(where: str, tmp_pa
         assert b"Traceback" not in terminal.written
 
 
+@pytest.mark.slow
 def test_input_that_is_no_text_is_ignored(tmp_path: Path) -> None:
     """A terminal that is set to Latin-1 sends ``é`` as what would be the first of three bytes in UTF-8."""
     with Terminal([*CLI, "tui"], tmp_path) as terminal:

@@ -99,6 +99,7 @@ def changed(path: Path, name: str) -> None:
     (path / name).write_bytes(content[:-2] + bytes([content[-2] ^ 1]) + b"\n")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("accident", [replaced, lambda path, name: (path / name).unlink(), changed])
 @pytest.mark.parametrize("checkpoints", [True, False])
 def test_a_table_that_is_replaced_while_its_run_plays_fails_the_run_which_continues(

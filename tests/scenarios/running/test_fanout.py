@@ -56,6 +56,7 @@ def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[ModuleTyp
     del sys.modules["spread_tasks"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "how", [signal.SIGINT, *slow(signal.SIGTERM, signal.SIGKILL)], ids=["Ctrl-C", "SIGTERM", "SIGKILL"]
 )
@@ -89,6 +90,7 @@ def test_a_script_without_a_guard_may_spread_tasks(tmp_path: Path) -> None:
     assert done.stdout in {"{0: 1, 1: 2}\n", "{1: 2, 0: 1}\n"}
 
 
+@pytest.mark.slow
 def test_an_error_is_raised_where_the_results_are_wanted_with_its_traceback_in_words(tasks: ModuleType) -> None:
     with pytest.raises(ZeroDivisionError, match="division by zero") as caught:
         list(as_they_end(tasks.divide, [1, 0], 2, [], "ended"))
@@ -101,6 +103,7 @@ def test_a_process_that_ends_is_named() -> None:
         list(as_they_end(os._exit, [3], 2, [], "it has ended"))
 
 
+@pytest.mark.slow
 def test_what_is_over_first_does_not_wait_for_what_is_slower(tasks: ModuleType) -> None:
     results = as_they_end(tasks.nap, [600.0, 0.0, 0.1], 2, [], "ended")
     assert [next(results), next(results)] == [(1, 0.0), (2, 0.1)]

@@ -218,6 +218,7 @@ AT_IMPORT
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("in_init", "at_import", "message"),
     [

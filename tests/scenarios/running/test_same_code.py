@@ -26,6 +26,7 @@ def test_a_worker_with_another_version_code_or_kernel_refuses() -> None:
             require_same_installation(fingerprint() | {key: "other"}, "worker on node7")
 
 
+@pytest.mark.slow
 def test_the_code_decides_not_the_place(tmp_path: Path) -> None:
     """A copy of the same code has the same fingerprint; one changed line gives another."""
     show = "import scenarios.running.cluster as i; print(i.ROOT, i.fingerprint()['code'])"

@@ -568,6 +568,7 @@ def played(out: Path, name: str, seed: int, rounds: int | None = None) -> list[R
     return [Run(path) for path in runs.paths]
 
 
+@pytest.mark.slow
 async def test_the_numbers_of_every_panel_are_those_of_the_files(tmp_path: Path) -> None:
     """The fast tier looks once, in one size; see below."""
     [run] = played(tmp_path, "paper", 57, rounds=20)

@@ -121,6 +121,7 @@ value = [0]
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("more", "keys", "words"),
     [

@@ -428,6 +428,7 @@ def test_a_mark_says_what_changed_first(play_small: Play, scenario_text: str) ->
     assert parting([plain, play_small(seed=2)]) is None
 
 
+@pytest.mark.slow
 async def test_of_many_curves_the_chosen_the_baseline_and_the_best_five_have_colours(
     app: MarketApp, play_small: Play
 ) -> None:

@@ -87,6 +87,7 @@ async def test_problems_stand_beside_the_field_in_the_words_of_validate(app: Mar
         await until(pilot, lambda: "negative" in row(screen, "clients", "cost", "per_emd").note)
 
 
+@pytest.mark.slow
 async def test_the_form_is_valid_where_validate_says_so(app: MarketApp, small: Path) -> None:
     """Names of options are checked, and their values, which takes creating the policy; and what is hardly meant."""
     path = small / "small.toml"
@@ -141,6 +142,7 @@ async def test_services_are_added_duplicated_edited_and_removed(app: MarketApp, 
         assert len(screen.document.entries(SERVICES)) == 1  # the last one stays
 
 
+@pytest.mark.slow
 async def test_rows_of_a_removed_service_are_neither_checked_nor_heard(app: MarketApp, small: Path) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         screen = await form(app, pilot, small)

@@ -75,6 +75,7 @@ async def test_what_is_proposed_follows_the_choice_and_errors_go_with_a_change(
         assert not await intervention(pilot, "services.alpha.budget", "5", left)  # its last round
 
 
+@pytest.mark.slow
 async def test_the_next_round_is_proposed_while_a_service_is_to_come(
     app: MarketApp, play_small: Play, scenario_text: str
 ) -> None:
@@ -87,6 +88,7 @@ async def test_the_next_round_is_proposed_while_a_service_is_to_come(
         assert app.screen.query_one("#round", Input).value == str(left + 1)
 
 
+@pytest.mark.slow
 async def test_an_intervention_after_all_have_left_is_refused(
     app: MarketApp, play_small: Play, scenario_text: str
 ) -> None:
@@ -162,6 +164,7 @@ async def test_policies_and_the_mechanism_can_be_changed(app: MarketApp, play_sm
     assert [[(change.round, change.key) for change in changed] for changed in made] == [[(4, key)] for key in changes]
 
 
+@pytest.mark.slow
 async def test_three_keys_double_a_budget_and_show_the_fork_beside_its_original(
     app: MarketApp, small: Path, fake_runner: Runner
 ) -> None:
@@ -217,6 +220,7 @@ async def test_a_quarter_a_half_and_twice_a_budget_are_of_what_is_in_force(
     assert [str(it.value) for it in made] == ["1.75", "3.5", "14", "3.5"]
 
 
+@pytest.mark.slow
 async def test_of_a_service_that_has_left_it_is_said_and_no_other_is_proposed(app: MarketApp, play_small: Play) -> None:
     session = play_small()
     [left, *_] = session.history.exits

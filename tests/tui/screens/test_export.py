@@ -48,6 +48,7 @@ async def test_export_writes_csv_and_pictures(app: MarketApp, play_small: Play, 
         assert "cannot be written" in rendered(app.screen, ".problem")
 
 
+@pytest.mark.slow
 async def test_a_picture_of_the_focused_panel_shows_nothing_else(
     app: MarketApp, play_small: Play, tmp_path: Path
 ) -> None:

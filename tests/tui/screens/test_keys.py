@@ -239,6 +239,7 @@ async def test_typing_searches_a_list_of_choices(app: MarketApp, scenario_text: 
         assert dialog.query_one("#seed", Input).value == "7"
 
 
+@pytest.mark.slow
 async def test_space_marks_what_was_found_and_tab_leads_out_of_a_search(app: MarketApp, scenario_text: str) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         app.push_screen(dialog := StartRunDialog(parse(scenario_text), scenario_text, "small.toml", app.out))
@@ -261,6 +262,7 @@ async def test_space_marks_what_was_found_and_tab_leads_out_of_a_search(app: Mar
         assert policies.highlighted == [option.value for option in policies.options].index("hqfa")
 
 
+@pytest.mark.slow
 async def test_in_the_forms_lists_every_letter_begins_a_search(app: MarketApp, scenario_text: str) -> None:
     async with app.run_test(size=(120, 40)) as pilot:
         app.push_screen(form := ConfigureScreen(scenario_text, "small.toml", None, app))

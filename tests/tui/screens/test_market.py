@@ -97,6 +97,7 @@ async def test_keys_go_through_the_rounds_and_say_why_where_they_do_not(app: Mar
     assert screen.session.speed == 0.25
 
 
+@pytest.mark.slow
 async def test_a_run_opens_at_the_round_that_is_asked_for(two_services: str, tmp_path: Path) -> None:
     app = MarketApp(run=played(parse(two_services), tmp_path).path, round_=2, folder=tmp_path)
     async with app.run_test(size=(160, 48)) as pilot:
@@ -243,6 +244,7 @@ async def test_panels_are_reached_and_maximised_and_curves_switched_and_copied(
         assert app.clipboard.startswith(titles)
 
 
+@pytest.mark.slow
 async def test_a_market_of_200_clients_and_its_overview(app: MarketApp, play_small: Play, scenario_text: str) -> None:
     head, first, *_ = scenario_text.split("[[services]]")
     names = [f"service-{m}" for m in range(20)]
@@ -273,6 +275,7 @@ async def test_a_market_of_200_clients_and_its_overview(app: MarketApp, play_sma
         assert grid.cursor >= 2 * 200 // screen.size.height
 
 
+@pytest.mark.slow
 async def test_files_that_are_cut_under_a_replay_end_it_and_not_the_app(app: MarketApp, small: Path) -> None:
     [path] = flmarket.run(small / "small.toml", out=small / "runs", workers=0, progress=False).paths
     session = app.runs.open(path)
@@ -375,6 +378,7 @@ async def test_at_80_columns_the_status_cuts_no_number_and_no_reason(app: Market
             assert "…" not in lines()[1]
 
 
+@pytest.mark.slow
 async def test_the_events_follow_a_quick_walk(app: MarketApp, play_small: Play) -> None:
     async with watching(app, play_small(), (160, 40)) as (pilot, screen):
         lines = screen.query_one(EventLines)

@@ -94,6 +94,7 @@ def oklab(color: str) -> tuple[float, float]:
     return a, 0.0259040371 * long + 0.7827717662 * middle - 0.8086757660 * short
 
 
+@pytest.mark.slow
 async def test_services_are_told_apart_by_hue_in_every_theme(app: MarketApp) -> None:
     async with app.run_test() as pilot:
         for theme in THEMES:

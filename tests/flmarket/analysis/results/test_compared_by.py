@@ -28,6 +28,7 @@ def mechanisms(tmp_path_factory: pytest.TempPathFactory) -> flmarket.Results:
     return played(tmp_path_factory.mktemp("by"), ["hqfa", "random"], scenario="paper", sweep=sweep)
 
 
+@pytest.mark.slow
 def test_mechanisms_are_compared_as_policies_are(mechanisms: flmarket.Results) -> None:
     found = mechanisms.compare("uniform-price", by="market.mechanism")
     assert set(found.index.get_level_values("market.mechanism")) == {"pay-as-offered", "proportional-share"}

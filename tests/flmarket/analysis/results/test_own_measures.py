@@ -234,6 +234,7 @@ def test_a_report_shows_what_is_loaded_and_names_what_fails(folder: Path) -> Non
     assert plain.stdout.count("\n| ") == done.stdout.count("\n| ")
 
 
+@pytest.mark.slow
 def test_a_report_of_a_measure_that_fails_does_not_blame_the_baseline(folder: Path) -> None:
     words = "--plugin", "broken.py", "--measure", "broken", "--baseline"
     for style in ("md", "csv", "tex", "html"):

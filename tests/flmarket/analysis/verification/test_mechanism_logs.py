@@ -18,6 +18,7 @@ from scenarios.running.batch_run import AfterRound
 from scenarios.running.runner import execute
 from support.runs import RESULTS, change, interrupt, planned, played, table
 from support.scenarios import three_services
+from support.tiers import slow
 
 MARKETS = {
     "pay-as-offered": "",
@@ -60,7 +61,7 @@ def test_all_built_in_mechanisms_are_tried() -> None:
     assert set(MARKETS) == set(MECHANISMS.builtin)
 
 
-@pytest.mark.parametrize("lines", [60, 50_000])
+@pytest.mark.parametrize("lines", [60, *slow(50_000)])
 @pytest.mark.parametrize("mechanism", MECHANISMS.builtin)
 def test_a_run_under_any_mechanism_is_good(
     mechanism: str, lines: int, runs: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch

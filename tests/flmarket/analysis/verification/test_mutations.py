@@ -60,6 +60,7 @@ def others(script: Any, tmp_path_factory: pytest.TempPathFactory) -> dict[str, A
     return {name: script.Mutator(path, 0) for name, path in runs.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [1, *slow(3)])
 def test_every_change_of_a_cell_is_found(mutator: Any, number: int) -> None:
     columns = [*mutator.columns()]
@@ -171,6 +172,7 @@ def test_every_change_is_found_in_blocks_as_whole(script: Any, mutator: Any, oth
     assert all(of.lie(lie) for lie in script.LIES)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lie", SCRIPT.LIES)
 def test_a_whole_column_rewritten_is_found(others: dict[str, Any], lie: str) -> None:
     assert [name for name, of in others.items() if not of.lie(lie)] == []

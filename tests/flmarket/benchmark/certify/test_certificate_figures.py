@@ -31,6 +31,7 @@ def test_paid_as_offered_who_asks_too_much_has_nothing() -> None:
     assert curve == pytest.approx(np.where(FACTORS <= 2, 2.0, 0.0))  # two rounds of 2 - 1
 
 
+@pytest.mark.slow
 def test_bars_are_payments_costs_and_budgets(tmp_path: Path) -> None:
     certificate = certify(AttackPlan("uniform-price", shape=Sizes(2, 8, 1), markets=3, tries=3))
     _, rationality, budgets = (it.draw().axes[0] for it in certificate_figures(certificate))

@@ -27,6 +27,7 @@ def gains(
             yield attack(bench, side, party, tries, Dice(0, side, number, party))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("mechanism", "options", "shape", "side", "markets", "tries"),
     [

@@ -73,6 +73,7 @@ def test_the_first_run_is_the_truth_and_the_second_differs_in_the_misreport_alon
         assert [text(to_micro(value)) for value in values] == [text(value) for value in report]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", range(6))
 def test_the_largest_markets_can_be_shown(number: int) -> None:
     """Four services and five clients, each of which bids otherwise."""

@@ -33,6 +33,7 @@ def test_every_policy_visits_every_seat_among_every_other_one(small_league: Make
     ]
 
 
+@pytest.mark.slow
 def test_payoffs_and_gains_are_those_of_the_runs(small_league: MakeLeague, tmp_path: Path) -> None:
     league = small_league("hqfa", "lcfa", seeds=[0, 1, 2, 3])
     cells = played(league, tmp_path).cells

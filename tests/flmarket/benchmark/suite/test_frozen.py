@@ -58,6 +58,7 @@ def test_visitors_take_each_seat_in_turn(suite: Suite) -> None:
     assert [cell.mode for cell in suite.cells(markets=("alone",), seeds=suite.seeds[:1])] == [RESIDENT]
 
 
+@pytest.mark.slow
 def test_cells_are_chosen_by_mode_market_and_seed(small: Suite) -> None:
     assert small.cells((RESIDENT,), ("pair",), (3,)) == [SuiteRun("pair", RESIDENT, ALL, 3)]
     assert len(small.cells()) == 3 * (1 + 2 + 1)

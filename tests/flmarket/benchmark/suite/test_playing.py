@@ -44,6 +44,7 @@ def test_what_is_there_is_not_played_again(small: Suite) -> None:
     assert [len(it.results) for it in again] == [11, 12]
 
 
+@pytest.mark.slow
 def test_a_class_and_an_agent_of_this_process_can_play(small: Suite) -> None:
     class Idle(Policy):
         """Hires nobody."""

@@ -10,6 +10,7 @@ from scenarios.suite.frozen import FOLDER, read, require_outside
 from scenarios.train import plan_training
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["starved", "twelve", "run-long", "secrets"])
 def test_a_market_of_the_suite_is_refused_under_any_name_with_any_rounds_and_policies(name: str) -> None:
     market = read().market(name).scenario

@@ -3,9 +3,12 @@
 import re
 from pathlib import Path
 
+import pytest
+
 from support.shell import Command, flmarket
 
 
+@pytest.mark.slow
 def test_the_witness_that_it_writes_can_be_run(command: Command, tmp_path: Path) -> None:
     done = command("certify", "uniform-price", "--markets", "2", "--tries", "30", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -58,6 +61,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     assert done.stderr == "file/certificates: cannot be made: Not a directory\n"
 
 
+@pytest.mark.slow
 def test_figures_are_written_into_the_folder_that_is_named(tmp_path: Path) -> None:
     small = ["--markets", "1", "--services", "2", "--clients", "2", "--tries", "5"]
     done = flmarket("certify", "pay-as-offered", *small, "--figures", "drawn", cwd=tmp_path)

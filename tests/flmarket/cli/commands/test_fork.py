@@ -269,6 +269,7 @@ def test_a_trace_that_has_changed_since_is_refused(tmp_path: Path) -> None:
     assert done.stderr == f"{run}: there.csv is not the trace with which the run was played\n"
 
 
+@pytest.mark.slow
 def test_the_csv_file_is_there_although_nobody_reads_the_rest(original: Path, tmp_path: Path) -> None:
     """As with ``| head -1``: it used to be written last, and so never."""
     reading, writing = os.pipe()

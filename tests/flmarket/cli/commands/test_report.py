@@ -47,6 +47,7 @@ def test_the_page_has_the_commands_that_show_what_decided_a_run(two_services: st
     assert "needs a terminal" in flmarket(*command.split(), cwd=tmp_path).stderr  # that is all it lacks here
 
 
+@pytest.mark.slow
 def test_forks_are_shown_when_they_are_asked_for(batch: Path, tmp_path: Path) -> None:
     shutil.copytree(batch / "runs", tmp_path / "runs")
     run = min(tmp_path.glob("runs/*/random/seed-*"))
@@ -182,6 +183,7 @@ def test_where_all_runs_are_damaged_there_is_no_report(batch: Path, tmp_path: Pa
     assert "rounds.csv: is damaged: it has 60 bytes" in done.stderr
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("style", ["md", "html", "tex", "csv"])
 def test_runs_that_are_not_complete_are_counted_wherever_the_others_are(
     style: str, batch: Path, tmp_path: Path

@@ -10,6 +10,7 @@ from support.shell import CLI, flmarket
 from support.terminal import wait_for
 
 
+@pytest.mark.slow
 def test_it_says_when_there_is_nothing_to_resume(tmp_path: Path) -> None:
     brief = ("train", "paper", "--backend", "surrogate", "--set", "rounds=2", "--evaluate-every", "1", "--resume")
     nothing = "agent.training: has no state to resume from; the training starts from the beginning\n"

@@ -18,6 +18,7 @@ from support.terminal import PATIENCE, Terminal, wait_for
 from support.web import serving
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("tui",), ("tui", "quickstart"), ("replay", ".")])
 def test_without_a_terminal_it_says_so(arguments: tuple[str, ...], tmp_path: Path) -> None:
     (tmp_path / "scenario.toml").write_text("")
@@ -58,6 +59,7 @@ main()
 """
 
 
+@pytest.mark.slow
 def test_a_defect_leaves_its_traceback_on_the_terminal(tmp_path: Path) -> None:
     with Terminal([sys.executable, "-c", BROKEN], tmp_path) as terminal:
         terminal.wait_for("quickstart")
