@@ -3,7 +3,7 @@
 import os
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -18,6 +18,13 @@ BATCH = ("scarce", "--rounds", "40", "--set", "training.backend=surrogate", "--p
 ONGOING = ("stragglers", "--set", "training.local_epochs=40", "--set", "services.*.target_accuracy=1.0")
 TRAIN = ("scarce", "--backend", "surrogate", "--set", "rounds=6", "--episodes", "6", "--evaluate-every", "3",
          "--resume")  # fmt: skip
+
+CPUS: tuple[Mapping[str, str], ...] = (
+    {},
+    {"FLMARKET_KERNEL": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "OPENBLAS_CORETYPE": "Haswell"},
+    {"FLMARKET_KERNEL": "portable", "ATEN_CPU_CAPABILITY": "default", "OPENBLAS_CORETYPE": "Prescott"},
+)
+"""This machine, and two with less of its instructions."""
 
 
 @cache
@@ -43,12 +50,18 @@ def written(out: Path) -> dict[str, bytes]:
     return results(out) | agents
 
 
-def killed(random: Random, folder: Path, *arguments: str, signals: tuple[int, ...]) -> Iterator[str]:
+def killed(
+    random: Random,
+    folder: Path,
+    *arguments: str,
+    signals: tuple[int, ...],
+    machines: Sequence[Mapping[str, str]] = CPUS[:1],  # each start is on one of them
+) -> Iterator[str]:
     """Kill a command at random instants until it gets through; yield what differs from one that was left alone."""
     seconds, expected = undisturbed(*arguments)
     full = (*arguments, "--out", target(arguments))
     for _ in range(random.randint(1, 3)):
-        process = start(*full, folder=folder)
+        process = start(*full, folder=folder, extra=random.choice(machines))
         time.sleep(random.uniform(0.1, seconds))
         chosen = random.choice(signals)
         # The whole session, or only the first process: its workers must not outlive it.
@@ -62,7 +75,7 @@ def killed(random: Random, folder: Path, *arguments: str, signals: tuple[int, ..
         if "Traceback" in done.errors:
             yield f"signal {chosen}: a traceback: {done.errors[-2000:]}"
     time.sleep(0.5)  # workers of a killed process end by themselves
-    done = flmarket(*full, folder=folder)
+    done = flmarket(*full, folder=folder, extra=random.choice(machines))
     yield from done.wrong(0)
     yield from differences(expected, written(folder / "out"))
     left = [path for path in (folder / "out").rglob("*") if path.name == "checkpoint" or path.name.endswith(".part")]
@@ -81,9 +94,9 @@ CAMPAIGNS = (
         lambda random, folder: killed(random, folder, "run", *BATCH, "--jobs", "2", signals=ANY),
     ),
     Campaign(
-        "kill-ongoing", "`run` of a continuous market, killed likewise while clients are at work", 60,
+        "kill-ongoing", "`run` of a continuous market, killed likewise while clients are at work, on several CPUs", 60,
         lambda random, folder: killed(
-            random, folder, "run", *ONGOING, "--workers", random.choice(("1", "2", "4")), signals=ANY
+            random, folder, "run", *ONGOING, "--workers", random.choice("124"), signals=ANY, machines=CPUS
         ),
     ),
     Campaign(
