@@ -32,7 +32,7 @@ from des.mechanism import (
     record_of,
     settlements_of,
 )
-from des.money import MICRO, Micro
+from des.money import MICRO, Micro, to_micro
 from des.observation import Offer
 from des.offer_checks import check_offer
 from des.response import Terms
@@ -61,6 +61,7 @@ class Platform:
         self._download = Travel(timeline.download, population.download)
         self._upload = Travel(timeline.upload, population.upload)
         self._patience = timeline.patience
+        self._slot = to_micro(timeline.period or 0)
         self._jitter, self._jitters = timeline.jitter, draw_key(seed, "jitter")
         self._ties = draw_key(seed, "ties")
         self._departing = bool(np.count_nonzero(population.departure_rate))  # whether clients leave
@@ -210,7 +211,7 @@ class Platform:
         for place, m, client, payment, core, price, images, training, sending in zip(
             *[it.tolist() for it in arrays], strict=True
         ):
-            job = self._job(current.number, names[m], client, core, price, images, training, sending)
+            job = self._job(current.slot, names[m], client, core, price, images, training, sending)
             if place == HIRED:
                 current.hired.setdefault(m, []).append(job)
             else:
@@ -240,7 +241,7 @@ class Platform:
 
     def _job(
         self,
-        number: int,
+        slot: int,
         service: str,
         client: int,
         core: int,
@@ -250,7 +251,7 @@ class Platform:
         upload: Microseconds,
     ) -> Job:
         whole = training + upload
-        limit = self._limit(number, client, whole) if self._departing else self._patience
+        limit = self._limit(slot, client, whole) if self._departing else self._patience
         outcome = Outcome.SERVED if whole <= limit else Outcome.DROPPED
         return Job(service, client, core, price, images, training, upload, limit, outcome)
 
@@ -300,8 +301,9 @@ class Platform:
         if freed is not None:
             for client in freed:
                 free[client] += 1
-            # Who leaves in a period takes no work after its start.
-            there = (c for c in dict.fromkeys(freed) if rows.get(c) and not self._leaves(number, c))
+            there = (c for c in dict.fromkeys(freed) if rows.get(c))
+        if freed is not None or now % self._slot:  # who leaves in a slot takes no work after its start
+            there = (c for c in there if not self._leaves(current.slot, c))
         open_rows = sorted(row for c in there if free[c] > 0 for row in rows[c])
         if not open_rows:
             return []
@@ -314,7 +316,7 @@ class Platform:
             at, m, payment, samples, compute, upload, work = standing.terms[row]
             service, client = work.service, work.client
             core = free_core(place, taken.get(client, ()))
-            job = self._job(number, service, client, core, price, samples, compute, upload)
+            job = self._job(current.slot, service, client, core, price, samples, compute, upload)
             job.start, job.end = now, now + min(job.compute + job.upload, job.limit)
             current.jobs[m][at] = job
             rows[client].remove(row)
@@ -358,12 +360,12 @@ class Platform:
                     )
         return clearing
 
-    def _leaves(self, number: int, client: int) -> bool:
-        return self._departing and self._population.departs(number, client) is not None
+    def _leaves(self, slot: int, client: int) -> bool:
+        return self._departing and self._population.departs(slot, client) is not None
 
-    def _limit(self, round_: int, client: int, whole: Microseconds) -> Microseconds:
+    def _limit(self, slot: int, client: int, whole: Microseconds) -> Microseconds:
         """Return when a job is cut off that would take so long: the platform stops waiting, or the client leaves."""
-        part = self._population.departs(round_, client)
+        part = self._population.departs(slot, client)
         if part is None:
             return self._patience
         return min(self._patience, int(departure(part, whole)))

@@ -25,7 +25,7 @@ from des.log_records import Kind, Outcome, RoundReport
 from des.mechanism import Mechanism, asks_of
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import Micro, to_micro
-from des.observation import Observation, Offer
+from des.observation import Observation, Offer, Status
 from des.ongoing import Ongoing
 from des.participation import PublicView, bids_shown, with_budgets
 from des.round_state import Round, round_report
@@ -95,13 +95,15 @@ class Market:
         untrained = [(federation.accuracy(name), federation.test_accuracy(name)) for name in self._names]
         self.states = [ServiceState.first(spec, *known) for spec, known in zip(self.services, untrained, strict=True)]
         totals = {spec.name: spec.total_budget for spec in services if spec.total_budget is not None}
-        saving = [spec.name for spec in services if spec.budget_cap is not None]
+        saving = [spec.name for spec in services if spec.budget_cap is not None or timeline.decide]
         self.ledger = Ledger(self._names, population.count, totals, saving)
         self.sequential, self._turns_key = sequential, draw_key(seed, "turns")
         self.contracts = Contracts(terms or ContractTerms(), rounds)
         self.ongoing = None  # the work that outlasts its round, if any may
         if timeline.period is not None:
-            self.ongoing = Ongoing(self._names, triggers or (), cast("Asynchronous", federation), population.count)
+            self.ongoing = Ongoing(
+                self._names, triggers or (), cast("Asynchronous", federation), timeline, population.count
+            )
         # Every service is there from the first round, with the same budget in each unless an intervention changes it.
         # So rounds under the same conditions need no new look at who takes part and with how much money.
         self._only_interventions_change_rounds = (
@@ -276,9 +278,10 @@ class Market:
 
     def preview(self, service: str) -> Observation:
         """Return what a service that takes no part, or no more, would observe in the next round."""
-        m, number, conditions = self._names.index(service), self.round + 1, self.schedule.at(self.round + 1)
+        m, number = self._names.index(service), self.round + 1
+        conditions, slot = self.schedule.at(number, self._slot_of(number)), self._slot_of(number)
         services = zip(self.services, self.states, strict=True)
-        present = {i for i, (spec, state) in enumerate(services) if state.takes_part(spec, number)}
+        present = {i for i, (spec, state) in enumerate(services) if state.takes_part(spec, slot)}
         world = self._world(number)
         view = self._view(number, conditions, world, bids_shown(world.bid, present))
         unable = None if world.serves is None else ~world.serves[m]
@@ -327,6 +330,7 @@ class Market:
         self._current = Round(
             number,
             self.rounds,
+            self._slot_of(number),
             self.now,
             self.services,
             active,
@@ -388,8 +392,7 @@ class Market:
                 losses.update({(it.service, it.client): next(of[it.service]) for it in work})
             return [(m, job) for m, job, _ in awarded]
 
-        until = current.start + to_micro(self._timeline.period or 0)
-        made = yield from ongoing.play(number, self._clock, journal, ledger, until, current.active, award)
+        made = yield from ongoing.play(number, self._clock, journal, ledger, current.active, award)
         renewed = {it.service for it in made}
         federation.evaluate([name for name in self._names if name in renewed])
         trained = {}
@@ -407,7 +410,7 @@ class Market:
                 federation.forget(name)
         if number >= self.rounds or not any(state.stays for state in self.states):
             # whoever is still at work is waited for and paid, though no model follows
-            made += yield from ongoing.play(number, self._clock, journal, ledger, None, (), lambda _: ())
+            made += yield from ongoing.play(number, self._clock, journal, ledger, (), None)
         for m, state in enumerate(self.states):
             if state.status.gone:  # what comes back of clients that do not deliver is of no use any more
                 ledger.lapse(self._names[m])
@@ -452,7 +455,7 @@ class Market:
     def _leaves(self, m: int, current: Round) -> bool:
         """Let a service leave if it has met its target, or its patience is over; return whether it does."""
         state, name = self.states[m], self._names[m]
-        if leaves := state.leave_at(current.services[m], current.number):
+        if leaves := state.leave_at(current.services[m], self._slot_of(current.number + 1) - 1):
             current.journal.record(Kind.EXIT, name, amount=state.accuracy)
             self.ledger.leave(name)
         return leaves
@@ -474,11 +477,15 @@ class Market:
 
     def _world(self, number: int) -> Qualities:
         """Draw a round's world; clients under a contract, or at work for a service, serve it no more."""
-        world = self._population.draw(number)
+        world = self._population.draw(self._slot_of(number))
         serves = self.contracts.open_clients(world.serves, world.bid.shape)
         if self.ongoing is not None:
             serves = self.ongoing.serves(serves)
         return world if serves is world.serves else replace(world, serves=serves)
+
+    def _slot_of(self, number: int) -> int:
+        """Return the number of the slot in which a round begins now."""
+        return number if self.ongoing is None else self.ongoing.slot(self.now)
 
     def _reserve(self) -> None:
         """Let the ledger know what services owe after the last round that was closed."""
@@ -486,16 +493,21 @@ class Market:
 
     def _impose(self, number: int) -> None:
         """Apply a round's conditions from here on."""
-        conditions = self.schedule.at(number)
+        slot = self._slot_of(number)
+        conditions = self.schedule.at(number, slot)
         if self._only_interventions_change_rounds and conditions is self._conditions:
             return
         self._conditions = conditions
         self._platform.play_by(conditions.rules)
+        new = {name for name, state in zip(self._names, self.states, strict=True) if state.status is Status.WAITING}
         for spec, state in zip(self.services, self.states, strict=True):
-            state.begin_round(spec, number)
+            state.begin_round(spec, slot)
         due = total_of((self._names[it.service], it.price) for it in self.contracts.due(conditions.offline))
-        length = self.contracts.length(number)
-        self.services = with_budgets(self.services, self.states, conditions.budgets, self.ledger, due, length)
+        length, whole, comes_in = self.contracts.length(number), conditions.budgets, conditions.budgets
+        if self.ongoing is not None:
+            # who arrives has a whole budget
+            comes_in = {it: of if it in new else self.ongoing.accrued(of, self.now) for it, of in whole.items()}
+        self.services = with_budgets(self.services, self.states, whole, comes_in, self.ledger, due, length)
 
     def _observations(self, current: Round) -> dict[str, Observation]:
         """Return what each service that may offer now observes."""

@@ -40,6 +40,7 @@ class Progress(NamedTuple):
     models: int  # how many it has made
     at_work: int  # how many clients are at work for it
     staleness: float  # their mean staleness: the models that it has made since they began; 0 if there are none
+    since: float = 0.0  # simulated seconds since the market's last decision; 0 at the first one
 
 
 @dataclass(frozen=True, slots=True)

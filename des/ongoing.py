@@ -1,9 +1,9 @@
 """Work that outlasts the period in which it begins: jobs at work, updates that arrive one by one, models of any age.
 
-Where ``timeline.mode`` is ``"continuous"``, a round is a period of fixed length, at whose start services offer for the
-cores that are free then. Nobody waits for anybody else: an update arrives when it arrives, is paid at that instant, and
-becomes part of its service's model when the service's trigger says so (``fl.training.trigger``). Between periods all of
-that is plain data, as in slots.
+Where ``timeline.mode`` is ``"continuous"``, a round is a period at whose start services offer for the cores that are
+free then: a slot, or what an event leaves of it after which services decide again. Nobody waits for anybody else: an
+update arrives when it arrives, is paid at that instant, and becomes part of its service's model when the service's
+trigger says so (``fl.training.trigger``). Between periods all of that is plain data, as in slots.
 """
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
@@ -17,9 +17,9 @@ import simpy
 from des.clock import Clock, Microseconds
 from des.ledger import Ledger
 from des.log_records import Kind, ModelReport, Outcome
-from des.money import MICRO
+from des.money import MICRO, Micro, to_micro
 from des.observation import Progress
-from des.timeline import Job, Journal
+from des.timeline import Durations, Job, Journal
 from fl.arrays import BoolArray, read_only
 from fl.training.jobs import Asynchronous, Delivery
 from fl.training.trigger import Gathered, Trigger, answer, share_of
@@ -57,9 +57,13 @@ class Ongoing:
         names: Sequence[str],  # of the services
         triggers: Sequence[Trigger],  # of each service
         federation: Asynchronous,
+        timeline: Durations,
         clients: int,  # how many there are
     ) -> None:
         self._names, self._triggers, self.federation = tuple(names), tuple(triggers), federation
+        self._slot = to_micro(timeline.period or 0)
+        self._decide = frozenset(timeline.decide)
+        self._last = -self._slot  # when the last period began that is over; as if one were before the first
         self._begun = 0  # how many have begun so far
         self._arrived: list[list[Arrival]] = [[] for _ in names]
         self.models = [0] * len(names)  # how many each service has made
@@ -110,7 +114,19 @@ class Ongoing:
         """Return what a service knows of its own work as a period begins."""
         models, count = self.models[m], self._working[m]
         staleness = (models * count - self._begun_with[m]) / count if count else 0.0
-        return Progress(now / MICRO, models, count, staleness)
+        since = now - self._last if self._last >= 0 else 0
+        return Progress(now / MICRO, models, count, staleness, since / MICRO)
+
+    def slot(self, now: Microseconds) -> int:
+        """Return the number of the slot, from 1, that an instant is in, or begins."""
+        return now // self._slot + 1
+
+    def accrued(self, budget: Micro, now: Microseconds) -> Micro:
+        """Return what comes in of a budget of each slot from the start of the last period to that of the next one.
+
+        The sum over whole slots is the budget, to the micro-unit. The first period has a whole one.
+        """
+        return budget * now // self._slot - budget * self._last // self._slot
 
     def serves(self, able: BoolArray | None) -> BoolArray | None:
         """Return who can serve whom in a period, [M, C]: clients that do not work for the service already.
@@ -131,27 +147,29 @@ class Ongoing:
         clock: Clock,
         journal: Journal,
         ledger: Ledger,
-        until: Microseconds | None,  # its end; None: until nobody is at work
         staying: Collection[int],  # the services that still make models
-        award: Callable[[Collection[int] | None], Sequence[tuple[int, Job]]],
+        # None: nobody offers, and the period lasts until nobody is at work
+        award: Callable[[Collection[int] | None], Sequence[tuple[int, Job]]] | None,
     ) -> Generator[simpy.Event, Any, list[ModelReport]]:
-        """Play a period; return the models that are made in it.
+        """Play a period, to the end of its slot or an event after which services decide; return the models made in it.
 
         ``award`` returns the jobs, with their services, that are awarded now on cores of clients that have free ones;
         of all clients where it is not told of which. They begin at once. It is asked as the period begins, and whenever
         work has ended, but at its end: then offers have expired.
         """
+        start, until = clock.now, None if award is None else self.slot(clock.now) * self._slot
+        decided = False  # whether an event ends the period
         made: list[ModelReport] = []
         agenda = self._agenda
 
         def begin(freed: Collection[int] | None) -> None:
-            for m, job in award(freed):
+            for m, job in award(freed) if award else ():
                 self._begin(AtWork(m, number, self.models[m], job))
                 journal.record(Kind.TRAIN_START, job.service, job.client, job.core)
 
         begin(None)
-        while agenda and (until is None or agenda[0][0] <= until):
-            time = agenda[0][0]
+        while agenda and not decided and (until is None or agenda[0][0] <= until):
+            time, models = agenda[0][0], len(made)
             if time > clock.now:
                 yield clock.timeout(time - clock.now)
             freed: list[int] = []
@@ -166,9 +184,12 @@ class Ongoing:
                 freed.append(work.job.client)
                 if work.m in staying:
                     made += self._models(work.m, number, journal, closing=False)
-            if freed and time != until:
+            if self._decide and award is not None and start < time != until:
+                happened = ("free", freed), ("model", made[models:])
+                decided = any(of for event, of in happened if event in self._decide)
+            if freed and time != until and not decided:
                 begin(freed)
-        if until is not None:
+        if until is not None and not decided:
             if until > clock.now:
                 yield clock.timeout(until - clock.now)
             for m in sorted(staying):
@@ -176,6 +197,7 @@ class Ongoing:
         for m, arrived in enumerate(self._arrived):
             if m not in staying:
                 arrived.clear()
+        self._last = start
         return made
 
     def _deliver(self, work: AtWork, journal: Journal, ledger: Ledger) -> None:
@@ -224,6 +246,7 @@ class Ongoing:
             "at_work": [[work.m, work.round, work.model, asdict(work.job)] for work in self._at_work.values()],
             "arrived": [[list(it) for it in own] for own in self._arrived],
             "models": list(self.models),
+            "last": self._last,
         }
 
     def restore(self, state: Mapping[str, Any], now: Microseconds) -> None:
@@ -235,3 +258,4 @@ class Ongoing:
         ]
         self._count(works, now)
         self._arrived = [[Arrival(*it) for it in own] for own in state["arrived"]]
+        self._last = state["last"]

@@ -21,22 +21,24 @@ from fl.arrays import BoolArray, FloatArray, IntArray
 def with_budgets(
     specs: Sequence[ServiceSpec],  # the services
     states: Sequence[ServiceState],  # their states in the round
-    budgets: Mapping[str, Micro],  # B_m per round by service, micro-units
+    budgets: Mapping[str, Micro],  # B_m by service, micro-units
+    comes_in: Mapping[str, Micro],  # what of it is there from the round on: all, unless a slot has several rounds
     ledger: Ledger,  # what was paid so far
     due: Mapping[str, Micro],  # what contracts cost it in the round, by service
     length: int,  # for how many rounds an offer binds
 ) -> tuple[ServiceSpec, ...]:
     """Return the services with what each may offer in a round.
 
-    That is its budget per round, with what it has saved of earlier ones where it can save, or what is left of the one
-    for the whole run, if that is less; nothing before it arrives. Of what is left, offers that bind for several rounds
-    need so many times their payments, and what contracts cost is in the budget in any case.
+    That is its budget per round, with what it has saved of earlier ones where it can save, up to its cap, or a whole
+    budget; or what is left of the one for the whole run, if that is less; nothing before it arrives. Of what is left,
+    offers that bind for several rounds need so many times their payments, and what contracts cost is in the budget in
+    any case.
     """
     services = []
     for spec, state in zip(specs, states, strict=True):
-        left, budget, owed = ledger.left(spec.name), budgets[spec.name], due.get(spec.name, 0)
-        if spec.budget_cap is not None:
-            budget = min(budget + ledger.accounts[spec.name].saved, spec.budget_cap)
+        left, cap, owed = ledger.left(spec.name), spec.budget_cap, due.get(spec.name, 0)
+        budget = comes_in[spec.name] + ledger.accounts[spec.name].saved
+        budget = min(budget, budgets[spec.name] if cap is None else cap)
         if state.status is Status.WAITING:
             budget = 0
         elif left is not None:

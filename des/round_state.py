@@ -47,6 +47,7 @@ class Round:
 
     number: int  # n, from 1
     rounds: int  # N
+    slot: int  # the number of the slot whose data, bids and departures hold: n, unless slots have several decisions
     start: Microseconds  # simulated time of the data refresh
     services: tuple[ServiceSpec, ...]  # all of them, with the budgets of this round
     active: tuple[int, ...]  # those that take part

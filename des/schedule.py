@@ -70,10 +70,10 @@ class Schedule:
     first: Conditions  # those before any change
     changes: Sequence[Change] = ()  # all of the run, in any order
 
-    def at(self, round_: int) -> Conditions:
+    def at(self, round_: int, slot: int | None = None) -> Conditions:
         """Return what a round is played under, past or future: the first conditions after all changes up to it.
 
-        They depend on the round alone, so a market that is restored at any round has the same ones.
+        Who is there is said of slots; if not given, the round is one. They depend on the round alone, so a market that is restored at any round has the same ones.
         """
         now = self.first
         for change in sorted(self.changes, key=lambda change: change.round):
@@ -87,7 +87,7 @@ class Schedule:
                     rules=change.rules or now.rules,
                 )
         if now.availability is not None:
-            now = replace(now, offline=now.offline | now.availability.offline(round_))
+            now = replace(now, offline=now.offline | now.availability.offline(round_ if slot is None else slot))
         return now
 
     @property

@@ -22,10 +22,10 @@ class ServiceSpec:
     local_epochs: int  # a client's passes over its data in one round
     policy: str  # label of its policy, for logs and messages; the market itself runs no policy
     privileged: bool = False  # whether its policy sees what the paper hides (``Observation.privileged``)
-    arrival: int = 1  # the first round in which it takes part
-    # when it came to the market, in rounds: 2.5 is the middle of the second; None: as its first round began
+    arrival: int = 1  # the first slot in which it takes part, as rounds are called where each is one
+    # when it came to the market, in slots: 2.5 is the middle of the second; None: as its first one began
     came: float | None = None
-    last: int | None = None  # the round with which it leaves in any case; None: it stays until it meets its target
+    last: int | None = None  # the slot with which it leaves in any case; None: it stays until it meets its target
     # the most that it can pay in the whole run, micro-units; None if there is no such limit
     total_budget: Micro | None = None
     # the most that budgets of rounds can add up to that are not spent, micro-units; None: what is not spent lapses

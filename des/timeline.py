@@ -1,7 +1,7 @@
 """The timeline of a round: jobs, the clients that work on them on the market's clock, and the journal of events."""
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -26,7 +26,9 @@ class Durations:
     download_seconds: float = 0.0  # time to fetch the model, before training
     # spread of the time that training takes: the standard deviation of its factor's logarithm, which is normal
     jitter: float = 0.0
-    period: float | None = None  # time between decisions while work goes on; None where rounds end with their work
+    # the longest time between decisions while work goes on; None where rounds end with their work
+    period: float | None = None
+    decide: Collection[str] = ()  # the events after which services decide before, where work goes on: "free", "model"
 
     @property
     def upload(self) -> Microseconds:

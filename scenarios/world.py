@@ -10,8 +10,10 @@ from functools import lru_cache
 
 from des.behaviour import BehaviourError
 from des.clients.population import Qualities
+from des.clock import Microseconds
 from des.cost import CostError
 from des.log_records import OfferReport
+from des.money import to_micro
 from des.schedule import Conditions
 from flmarket.core.errors import InputError
 from scenarios.build import population_of, schedule_of
@@ -40,15 +42,21 @@ class World:
         self.mechanisms = {scenario.cleared_by(rules) for rules in mechanisms_over_time(scenario)}
         self._scenario, self._market = scenario, scenario.market
         self.once = scenario.once  # whether what clients a service had to choose from follows from its round alone
+        clock = scenario.timeline
+        self._slot = to_micro(clock.period) if clock.decide and clock.period else None
         self._schedule = schedule_of(scenario)
         self._names = [service.name for service in scenario.services]
         self._closed = 0  # the last round that clients have learned from
         # Screens look at the same few rounds again and again.
         self._drawn = lru_cache(maxsize=16)(self._population.draw)
 
+    def slot_of(self, round_: int, start: Callable[[], Microseconds]) -> int:
+        """Return the number of the slot whose data and bids a round has, by when it began."""
+        return round_ if self._slot is None else start() // self._slot + 1
+
     def qualities(
         self,
-        round_: int,  # n, from 1
+        round_: int,  # n, from 1; where slots have several rounds, the number of the slot
         # returns the offers of an earlier round, with what came of them. Needed where clients learn, which they then do
         # again up to this round.
         offers: Callable[[int], Iterable[OfferReport]] | None = None,
@@ -83,6 +91,6 @@ class World:
         now = self._market if rules is None else self._market.model_copy(update={"mechanism": rules[0]})
         return self._scenario.cleared_by(now)
 
-    def conditions(self, round_: int) -> Conditions:
-        """Return the budgets, K, who is offline, and the mechanism if it has changed, in a round."""
-        return self._schedule.at(round_)
+    def conditions(self, round_: int, slot: int | None = None) -> Conditions:
+        """Return the budgets, K, who is offline, and the mechanism if it has changed, in a round, of a slot."""
+        return self._schedule.at(round_, slot)

@@ -23,7 +23,7 @@ class Gathered(NamedTuple):
     Attributes:
         arrived: how many updates have arrived that are not part of its model yet.
         at_work: how many clients are still at work for it.
-        closing: whether the period ends now; otherwise an update has just arrived, or been lost, or a period begins.
+        closing: whether the slot ends now; otherwise an update has just arrived, or been lost, or a period begins.
         late: how many of those at work began with an older model than its last one.
     """
 

@@ -237,6 +237,9 @@ def _continuous(scenario: Scenario) -> Iterator[Mistake]:
                 'says when models are made where work outlasts rounds; set timeline.mode to "continuous", or remove it'
             )
             yield Mistake(path, what)
+        if clock.decide:
+            what = 'says when services decide while work goes on; set timeline.mode to "continuous", or remove it'
+            yield Mistake(("timeline", "decide"), what)
         return
     if clock.slot is None:
         yield Mistake(("timeline", "slot"), "is missing; a continuous market needs the seconds between two decisions")

@@ -799,8 +799,14 @@ class Timeline(TomlTable):
         Span | None,
         Unit("seconds"),
         Doc("""Length of a round, seconds; absent: each lasts until its last job is done (the paper's "long enough").
-        Where the mode is continuous, it is the time between decisions, and must be given."""),
+        Where the mode is continuous, it is the time between decisions, at most, and must be given."""),
     ] = None
+    decide: Annotated[
+        list[Literal["free", "model"]],
+        Field(exclude_if=lambda it: not it),
+        Doc("""The events after which services decide again before the slot ends, where the mode is continuous: "free",
+        a core of a client has come free; "model", a service has made a model."""),
+    ] = []
     deadline: Annotated[
         Span | None,
         Unit("seconds"),

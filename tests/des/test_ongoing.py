@@ -1,10 +1,14 @@
 """Work that outlasts its round, worked by hand: a client with one core works for 3 seconds, and a period takes 2."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from des.ledger import LedgerError
 from des.log_records import Kind, Outcome, RoundReport
@@ -12,6 +16,7 @@ from des.market import Market
 from des.mechanism import Book, Clearing
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Offer
+from des.ongoing import Ongoing
 from des.schedule import Change
 from des.timeline import Durations
 from fl.surrogate.learning_curves import SurrogateFederation
@@ -160,6 +165,90 @@ def test_after_the_last_period_those_at_work_are_waited_for_and_paid(
     assert market.finished
     assert (only.end, times(only, Kind.PAY), only.models) == (3 * SECOND, [("alpha", 3.0)], ())
     assert market.ledger.accounts["alpha"].paid == 5_000_000
+
+
+def test_a_period_ends_when_a_core_comes_free_and_services_decide_again(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    market = market_with("fedasync", "semi-async", clock=replace(CLOCK, decide=("free",)), rounds=5)
+    five, four = make_offer((0, 5.0)), make_offer((0, 4.0))
+    reports = play(market, {"alpha": five, "beta": four}, {"beta": four}, {"beta": four})
+    # at 3 s the client has worked for alpha; what beta offered at 2 s has expired, and it offers again
+    assert [(it.start, it.end) for it in reports] == [
+        (0, 2 * SECOND),
+        (2 * SECOND, 3 * SECOND),
+        (3 * SECOND, 4 * SECOND),
+    ]
+    assert [(it.outcome, it.start) for it in reports[1].offers] == [(Outcome.OUTBID, None)]
+    assert [(it.outcome, it.start) for it in reports[2].offers] == [(Outcome.SERVED, 3 * SECOND)]
+    seen = market.open_round()["beta"].progress
+    assert seen is not None
+    assert (seen.time, seen.at_work, seen.since) == (4.0, 1, 1.0)
+
+
+def test_a_service_that_makes_a_model_lets_all_decide_knowing_it(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Two clients work for alpha until 3 s, the second of them for beta, too, whose models are due at slots' ends."""
+    clock = replace(CLOCK, decide=("model",))
+    market = market_with("wait-for-all", "semi-async", clock=clock, rounds=4, count=2, cores=2)
+    both = make_offer((0, 5.0), (1, 5.0))
+    first, second, third = play(market, {"alpha": both, "beta": make_offer((1, 5.0))}, {}, {})
+    assert [it.end / SECOND for it in (first, second, third)] == [2.0, 3.0, 4.0]
+    assert [(it.service, it.sim_time / SECOND) for it in second.models] == [("alpha", 3.0)]
+    assert [(it.service, it.sim_time / SECOND) for it in third.models] == [("beta", 4.0)]
+    accuracy = [{it.service: it.accuracy for it in report.services} for report in (first, second, third)]
+    assert accuracy[0]["alpha"] < accuracy[1]["alpha"] == accuracy[2]["alpha"]
+
+
+def test_a_core_that_comes_free_is_no_model(market_with: Callable[..., Market], make_offer: MakeOffer) -> None:
+    market = market_with("semi-async", clock=replace(CLOCK, decide=("model",)))
+    first, second = play(market, {"alpha": make_offer((0, 5.0))}, {})  # the work ends at 3 s, the model is of 4 s
+    assert (first.end, second.end) == (2 * SECOND, 4 * SECOND)
+
+
+def test_a_budget_comes_in_by_the_second_up_to_a_whole_one_where_events_end_periods(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """20 in 2 seconds. What is spent at 0 s is there again at 2 s, and half of what is spent then at 3 s."""
+    market = market_with("fedasync", clock=replace(CLOCK, decide=("free",)), rounds=6, count=2)
+    play(market, {"alpha": make_offer((0, 20.0))})
+    assert market.open_round()["alpha"].budget == 20.0
+    market.close_round({"alpha": make_offer((1, 20.0))})
+    assert (market.now, market.open_round()["alpha"].budget) == (3 * SECOND, 10.0)
+    market.close_round({"alpha": make_offer((0, 4.0))})
+    assert (market.now, market.open_round()["alpha"].budget) == (4 * SECOND, 16.0)
+    market.close_round({"alpha": Offer.none()})
+    assert (market.now, market.open_round()["alpha"].budget) == (5 * SECOND, 20.0)  # and no more
+
+
+@given(st.integers(0, 10**12), st.integers(1, 10**7), st.lists(st.floats(0, 1, exclude_max=True), max_size=6))
+def test_what_comes_in_over_whole_slots_is_the_budget_to_the_micro_unit(
+    budget: int, slot: int, parts: list[float]
+) -> None:
+    names, triggers, federation = ["alpha"], [TRIGGERS.create("fedasync")], SurrogateFederation({"alpha": CURVE}, 0)
+    clock = Durations(0.0, 0.0, period=slot / SECOND)
+    state = Ongoing(names, triggers, federation, clock, 1).state()
+    instants = sorted({0, 2 * slot, *(int(part * 2 * slot) for part in parts)})
+    came_in = 0
+    for last, now in pairwise(instants):
+        ongoing = Ongoing(names, triggers, federation, clock, 1)
+        ongoing.restore({**state, "last": last}, now)
+        came_in += ongoing.accrued(budget, now)
+    assert came_in == 2 * budget
+
+
+def test_who_leaves_in_a_slot_is_not_back_after_an_event_in_it(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """All clients leave in every slot: what they begin at its start they lose, and nobody begins anything later."""
+    clock = replace(CLOCK, decide=("free",))
+    market = market_with("fedasync", clock=clock, rounds=9, count=6, departure_rate=1.0)
+    while not market.finished:
+        free = np.flatnonzero(market.open_round()["alpha"].available)
+        report = market.close_round({"alpha": make_offer(*((client, 2.1) for client in free))})
+        assert {it.start for it in report.offers} <= ({report.start} if report.start % (2 * SECOND) == 0 else {None})
+    assert market.now > 2 * SECOND
 
 
 def test_more_cannot_be_set_aside_than_is_held(market_with: Callable[..., Market]) -> None:

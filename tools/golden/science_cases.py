@@ -350,6 +350,15 @@ CASES: Mapping[str, Case] = {
            "services.buffers.aggregate.kind": "fedbuff",
            "services.buffers.aggregate.options": {"buffer": 2, "exponent": 0.2}},
     ),
+    "decisions when cores come free": Case(
+        "paper", QUICK | _played(("hqfa", "greedy", "pacing"))
+        | {"timeline.mode": "continuous", "timeline.slot": 20.0, "clients.speed": [0.2, 1.0, 5.0], "rounds": 12,
+           "timeline.decide": ["free"], "services.mnist.budget_cap": 40},
+    ),
+    "decisions when models are made, trained": Case(
+        "stragglers", TRAINED
+        | {"timeline.mode": "continuous", "timeline.slot": 6.0, "timeline.decide": ["model"]},
+    ),
     "best responses": Case(
         "paper", QUICK | _played(("hqfa", "greedy", "worth"))
         | {"clients.response": {"kind": "quadratic", "of": "data", "options": {"curvature": 0.7}}},

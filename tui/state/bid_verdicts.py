@@ -84,8 +84,9 @@ class RoundBook:
         """Make the book of a round; ``earlier`` returns an earlier one, and is needed where clients learn."""
         self.logged = logged  # the round's records
         # the data, DQI and bids, [M, C], as services see them
-        self.qualities = world.qualities(logged.number, earlier and (lambda number: earlier(number).offers))
-        self.conditions = world.conditions(logged.number)  # the budgets, K and who is offline
+        slot = world.slot_of(logged.number, lambda: logged.events[0].sim_time)
+        self.qualities = world.qualities(slot, earlier and (lambda number: earlier(number).offers))
+        self.conditions = world.conditions(logged.number, slot)  # the budgets, K and who is offline
         self.mechanism, self._once = world.mechanism(logged.number), world.once
         self._respond = world.respond
         self.value_sets = world.value_sets(logged.number)  # whether each service values clients as a set

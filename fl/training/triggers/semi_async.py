@@ -1,4 +1,4 @@
-"""Semi-asynchronous: a new model at the end of each period."""
+"""Semi-asynchronous: a new model at the end of each slot."""
 
 from fl.training.trigger import Gathered, Trigger, polynomial
 from flmarket.core.plugin_options import in_range
@@ -7,7 +7,7 @@ __all__ = ["SemiAsync"]
 
 
 class SemiAsync(Trigger):
-    """A new model at the end of each period, of what has arrived until then; stale updates count less.
+    """A new model at the end of each slot, of what has arrived until then; stale updates count less.
 
     An update counts ``(1 + staleness)^-exponent`` of what the client has changed in the model that it began with.
     """

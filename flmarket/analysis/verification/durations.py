@@ -28,6 +28,8 @@ class Timed(Protocol):
     @property
     def seed(self) -> int: ...
 
+    def slots_of(self, numbers: IntArray) -> IntArray: ...
+
 
 def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, IntArray, IntArray]:
     """Return how long jobs train, how long their updates travel, and when each job is cut off; in microseconds.
@@ -52,7 +54,7 @@ def durations(logs: Timed, jobs: Rows) -> tuple[IntArray, IntArray, IntArray]:
     ends = [round(it * MICRO) for it in (clock.end, clock.deadline) if it is not None]
     limit = np.full(len(jobs), min([_ENDLESS, *ends]))
     if logs.population.departure_rate.any():
-        pairs = zip(jobs["round"].tolist(), jobs["client"].tolist(), strict=True)
+        pairs = zip(logs.slots_of(jobs["round"]).tolist(), jobs["client"].tolist(), strict=True)
         part = np.array([logs.population.departs(*pair) for pair in pairs], dtype=np.float64)  # NaN for one that stays
         leaves = ~np.isnan(part)
         limit[leaves] = np.minimum(limit, np.floor(part * (compute + upload)))[leaves]

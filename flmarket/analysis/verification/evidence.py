@@ -123,7 +123,7 @@ class KnownData:
 
 
 _OF_THE_RUN = (
-    "places", "stay", "all_rounds", "data", "recorded",
+    "places", "stay", "all_rounds", "starts", "slots", "data", "recorded",
     "other_plugins", "behaviour", "population", "other_fits", "_intervals",
 )  # fmt: skip
 """The attributes of ``Logs`` that do not depend on its rounds."""
@@ -238,6 +238,30 @@ class Logs:
         """Return the lines of a round in rounds.csv, by service."""
         return self.rounds[self.rounds["round"] == number].set_index("service")
 
+    @cached_property
+    def starts(self) -> IntArray:
+        """When each round of the run began, by the logs, in microseconds."""
+        starts: IntArray = np.concatenate([[0], self.all_rounds["sim_time"][:: len(self.places)][:-1]]).astype(np.int64)
+        return starts
+
+    @cached_property
+    def slots(self) -> tuple[IntArray, IntArray]:
+        """The slot in which each round of the run began, and the last one that was over when it ended.
+
+        They are the numbers of rounds, unless events end rounds, too.
+        """
+        clock, numbers = self.scenario.timeline, 1 + np.arange(len(self.all_rounds) // len(self.places))
+        if not clock.decide:
+            return numbers, numbers
+        slot = round((clock.slot or 0) * MICRO)
+        began, ends = 1 + self.starts // slot, self.all_rounds["sim_time"][:: len(self.places)].astype(np.int64)
+        return began, np.minimum(ends // slot, began)
+
+    def slots_of(self, numbers: int | IntArray) -> IntArray:
+        """Return the slots in which rounds began."""
+        slots: IntArray = self.slots[0][np.asarray(numbers) - 1]
+        return slots
+
     def order_of(self, rows: Rows) -> IntArray:
         """Return the place among the block's rounds of the round of each row."""
         order: IntArray = rows["round"] - self.numbers.start
@@ -334,7 +358,7 @@ class Logs:
             self.population.restore(self.before.clients)
         try:
             for number in self.numbers:
-                yield number, self.population.draw(number)
+                yield number, self.population.draw(int(self.slots_of(number)))
                 if self.population.learns:
                     rows = self.rows["offers"].where(self.span_of(number))
                     paid = [None if amount != amount else int(amount) for amount in rows["paid"].tolist()]
@@ -544,7 +568,7 @@ class Logs:
         fresh = not clients.lasting.persistence and clients.label_mix.dirichlet is None and not self.scenario.data.given
         if not lies and fresh and not any(group.conduct for group in clients.groups):
             return [TrainingJob(*values) for values in zip(*columns, strict=True)]
-        held, jobs = self.population.held(number), []
+        held, jobs = self.population.held(int(self.slots_of(number))), []
         for name in dict.fromkeys(columns[0]):
             pairs = [(client, size) for service, client, size, _ in zip(*columns, strict=True) if service == name]
             claimed = [size for _, size in pairs] if lies else None
@@ -586,7 +610,9 @@ class Logs:
                 before = [spent + lost for spent, lost in zip(before, held, strict=True)]
             sofar = dict(zip(names, before, strict=True))
             saved = dict(zip(names, self._saved(number), strict=True))
-            now = conditions(self.scenario, number, sofar, contracts, saved, self.stay[0].tolist(), self._intervals)
+            stay, two = self.stay[0].tolist(), slice(max(0, number - 2), number)
+            slots, starts = ([0, *of[two].tolist()][-2:] for of in (self.slots[0], self.starts))
+            now = conditions(self.scenario, number, sofar, contracts, saved, stay, slots, starts, self._intervals)
             if self._unfollowed:
                 now = self._with_logged_budgets(now, number)
             found.append(now)
@@ -598,7 +624,10 @@ class Logs:
     def _with_logged_budgets(self, now: RoundConditions, number: int) -> RoundConditions:
         """Return conditions with the budgets of the logs where these follow from work that cannot be followed."""
         logged = self.rounds_of(number)["budget"]
-        following = {it.name for it in self.scenario.services if (it.budget_cap, it.total_budget) != (None, None)}
+        saving = bool(self.scenario.timeline.decide)
+        following = {
+            it.name for it in self.scenario.services if saving or (it.budget_cap, it.total_budget) != (None, None)
+        }
         budgets = {name: int(logged[name]) if name in following else of for name, of in now.budgets.items()}
         return now._replace(budgets=budgets, free=budgets)
 

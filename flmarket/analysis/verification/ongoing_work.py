@@ -144,11 +144,12 @@ class _Follower:
         self._lost(active)
         self._open(number, mechanism, active)
         self._begin(None)
-        until = state.now + round((logs.scenario.timeline.slot or 0) * MICRO)
-        self._work(until, active)
-        self._now = until
-        for m in active:
-            self._model(m, closing=True)
+        slot = round((logs.scenario.timeline.slot or 0) * MICRO)
+        until = state.now - state.now % slot + slot
+        if not self._work(until, active):
+            self._now = until
+            for m in active:
+                self._model(m, closing=True)
         renewed = {it.service for it in found.models[made:]}
         found.renewed.append([name in renewed for name in self._names])
         found.accuracy.append(
@@ -219,8 +220,11 @@ class _Follower:
         for client, cores in taken.items():
             free[client] -= len(cores)
         clients: Iterable[int] = self._standing
-        if freed is not None:  # who leaves in a period takes no work after its start
-            clients = [it for it in set(freed) if self.logs.population.departs(self._number, it) is None]
+        if freed is not None:
+            clients = set(freed)
+        slot, since = divmod(self._now, round((self.logs.scenario.timeline.slot or 0) * MICRO))
+        if freed is not None or since:  # who leaves in a slot takes no work after its start
+            clients = [it for it in clients if self.logs.population.departs(slot + 1, it) is None]
         rows = np.array(sorted(it for c in clients if free[c] > 0 for it in self._standing.get(c, ())), dtype=np.int64)
         if not len(rows):
             return
@@ -257,11 +261,14 @@ class _Follower:
         self._event(Kind.AWARD, m, client, core, int(self._book.payments[row]))
         return job
 
-    def _work(self, until: int | None, staying: Sequence[int]) -> None:
-        """Follow what ends up to an instant; until nobody is at work if there is none."""
-        agenda = self.sofar.agenda
+    def _work(self, until: int | None, staying: Sequence[int]) -> bool:
+        """Follow what ends up to an instant; until nobody is at work if there is none.
+
+        Return whether services decide again before, as something happens.
+        """
+        agenda, start, decide = self.sofar.agenda, self._now, self.logs.scenario.timeline.decide
         while agenda and (until is None or agenda[0][0] <= until):
-            self._now, freed = agenda[0][0], list[int]()
+            self._now, freed, models = agenda[0][0], list[int](), len(self.found.models)
             while agenda and agenda[0][0] == self._now:
                 _, ends, _, job = heappop(agenda)
                 if not ends:
@@ -277,8 +284,15 @@ class _Follower:
                     self.sofar.kept[job.m] += job.price
                 if job.m in staying:
                     self._model(job.m, closing=False)
-            if self._now != until and staying:
+            if until is None or self._now == until:
+                continue
+            if self._now > start and (
+                ("free" in decide and freed) or ("model" in decide and len(self.found.models) > models)
+            ):
+                return True
+            if staying:
                 self._begin(freed)
+        return False
 
     def _arrive(self, job: Begun) -> None:
         """Take an update, unless it is one that counts nothing by now."""

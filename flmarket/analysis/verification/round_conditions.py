@@ -81,23 +81,27 @@ def conditions(
     spent: Mapping[str, Micro],  # what each service spent in earlier rounds
     contracts: Contracts,  # those in force
     saved: Mapping[str, Micro],  # what each service has left of the last round, if it can save
-    arrivals: Sequence[int],  # [M] the first round of each service
+    arrivals: Sequence[int],  # [M] the first slot of each service
+    slots: Sequence[int],  # those in which the round before began, 0 for the first, and the round itself
+    starts: Sequence[int],  # when the two began, in microseconds
     # when clients are there; None if they always are, or if it is not known any more
     intervals: Sequence[Presence] | None = None,
 ) -> RoundConditions:
     then = at(scenario, number)
     offline = offline_at(scenario, number)
     if intervals is not None:
-        there = {client for client, first, last in intervals if first <= number <= last}
+        there = {client for client, first, last in intervals if first <= slots[1] <= last}
         offline |= {*range(scenario.clients.count)} - there
     budgets = {service.name: to_micro(service.budget) for service in then.services}
     served, owed, free = contracts.due(offline), contracts.outstanding(number), {}
     due = total_of((it.service, it.price) for it in served)
     for m, service in enumerate(scenario.services):
         name, cost = service.name, due.get(m, 0)
-        if service.budget_cap is not None:
-            budgets[name] = min(budgets[name] + saved[name], to_micro(service.budget_cap))
-        if arrivals[m] > number:
+        if service.budget_cap is not None or scenario.timeline.decide:
+            most = budgets[name] if service.budget_cap is None else to_micro(service.budget_cap)
+            new = budgets[name] if arrivals[m] > slots[0] else _coming_in(scenario, budgets[name], starts)
+            budgets[name] = min(new + saved[name], most)
+        if arrivals[m] > slots[1]:
             budgets[name] = 0
         elif service.total_budget is not None:
             left = to_micro(service.total_budget) - spent[name] - owed.get(m, 0)
@@ -106,6 +110,14 @@ def conditions(
         free[name] = budgets[name] - cost
     closed = frozenset(client for _, client, *_ in contracts.state())
     return RoundConditions(then, budgets, free, served, closed, owed, frozenset(offline))
+
+
+def _coming_in(scenario: Scenario, budget: Micro, starts: Sequence[int]) -> Micro:
+    """Return what there is new of a slot's budget in a round: what has come in since the start of the last one."""
+    if not scenario.timeline.decide:
+        return budget
+    before, now = (budget * instant // round((scenario.timeline.slot or 0) * MICRO) for instant in starts)
+    return now - before
 
 
 @dataclass(frozen=True)

@@ -92,7 +92,8 @@ def progress(logs: Logs) -> Iterator[Finding]:
     # Logged accuracies have six decimals. Where these do not tell whether the target was met, the status is believed.
     near = (accuracy > target + _SIX_DECIMALS) | (left & (accuracy >= target - _SIX_DECIMALS))
     met = np.where(np.isnan(exact), near, exact >= target)
-    had_left, waits, over = _before(logs, _gone, first=False), rounds["round"] < first, rounds["round"] >= last
+    slots, ended = (np.repeat(of, len(logs.places))[logs.lines] for of in logs.slots)
+    had_left, waits, over = _before(logs, _gone, first=False), slots < first, ended >= last
     known = {Status.LEFT: had_left, Status.WAITING: waits, Status.REACHED: met, Status.GAVE_UP: over}
     status = np.select([*known.values()], [*known], Status.TRAINING)
     yield from rounds.differing({"status": status}, "by its arrival, accuracy, target and patience it should be")

@@ -123,7 +123,7 @@ class Bench:
             ledger.grant(name, budget)
         active, journal = tuple(range(len(names))), Journal(Clock(), round_)
         before, nobody = (0.0,) * len(self._specs), (None,) * len(self._specs)
-        market = (self._rounds, 0, self._specs, active, self._conditions, world, asks, before, nobody, journal)
+        market = (self._rounds, round_, 0, self._specs, active, self._conditions, world, asks, before, nobody, journal)
         current = Round(round_, *market, offering=active)
         while current.offering:
             left = {m: ledger.accounts[names[m]].free for m in current.offering}
