@@ -56,7 +56,7 @@ def finite(name: str, values: npt.ArrayLike) -> FloatArray:
 class RoundsToTarget(NamedTuple):
     """Rounds to target, as reports, tables, screens and evaluations count them. Arrays have any axes: [seed, service].
 
-    Of rounds that are equally long, it may hold seconds instead (``in_seconds``).
+    Where time goes on without rounds, it may hold seconds instead.
 
     They are counted from 1, or from the service's arrival. A service meets its target in the first round after which
     its accuracy is at or above it. A run of N rounds in which that does not happen is *censored* at N: it shows only
@@ -94,10 +94,6 @@ class RoundsToTarget(NamedTuple):
         A target that is met before that is met in the first.
         """
         return RoundsToTarget(np.maximum(self.rounds - (arrival - 1), 1), self.reached)
-
-    def in_seconds(self, each: float) -> "RoundsToTarget":
-        """Return the same in seconds, of rounds that last so long each."""
-        return RoundsToTarget(self.rounds * each, self.reached)
 
     @classmethod
     def of(

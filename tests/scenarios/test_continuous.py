@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 import flmarket
 from des.market import Market
+from des.money import MICRO
 from fl.training.trigger import TRIGGERS
+from flmarket.analysis.results.measures import MARKET, MEASURES, SECONDS_TO_TARGET
 from flmarket.analysis.results.replayed import contributions
 from flmarket.analysis.results.report import make_report
 from flmarket.analysis.results.run_results import read
@@ -27,6 +29,7 @@ from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
 from scenarios.plugin_files import load_plugin
 from scenarios.running.runner import execute
+from scenarios.world import World
 from support.runs import RESULTS, Row, change, edit, interrupt, planned, played, table
 
 EAGER, BUFFERED, PERIODIC = {"kind": "fedasync"}, {"kind": "fedbuff", "options": {"buffer": 3}}, {"kind": "semi-async"}
@@ -92,6 +95,12 @@ def test_each_core_of_a_client_has_one_job_at_a_time_and_who_delivers_is_paid_th
         },
         {"timeline.aggregate": FIRST, "services.strokes.aggregate": {"kind": "wait-for-all", "options": {"first": 4}}},
         {"interventions": [{"round": 3, "key": "clients.cores", "value": 1}], "clients.cores": 3},
+        {"timeline.decide": ["free"], "clients.departure_rate": 0.3, "services.digits.total_budget": 90},
+        {"timeline.decide": ["model"], "services.strokes.budget_cap": 90, "services.strokes.arrival": 4},
+        {
+            "timeline.decide": ["free", "model"],
+            "interventions": [{"round": 5, "key": "services.digits.budget", "value": 70}],
+        },
     ],
 )
 def test_whatever_else_is_asked_for_a_run_is_verified(changes: dict[str, Any], tmp_path: Path) -> None:
@@ -121,13 +130,55 @@ def test_logs_are_verified_in_blocks_of_any_size(run: RunDirectory, monkeypatch:
     assert verify(run).problems == []
 
 
-@pytest.mark.parametrize("after", [1, 5])
-def test_a_run_that_was_killed_resumes_to_the_same_bytes(run: RunDirectory, after: int, tmp_path: Path) -> None:
-    plan, shelf = planned(going_on(), tmp_path), Shelf()
+@pytest.mark.parametrize(("after", "decide"), [(1, []), (5, []), (5, ["free"])])
+def test_a_run_that_was_killed_resumes_to_the_same_bytes(after: int, decide: list[str], tmp_path: Path) -> None:
+    scenario, shelf = going_on(**{"timeline.decide": decide}), Shelf()
+    run, plan = played(scenario, tmp_path / "whole"), planned(scenario, tmp_path / "killed")
     interrupt(plan, shelf, after)
     execute(plan, shelf, workers=0)
     for name in (*RESULTS, "models.csv"):
         assert (plan.directory.path / name).read_bytes() == (run.path / name).read_bytes()
+
+
+def test_clients_hold_their_data_for_the_slot_though_events_end_periods_in_it(tmp_path: Path) -> None:
+    run = played(going_on(**{"timeline.decide": ["free"], "rounds": 30}), tmp_path)
+    ends = {int(row["round"]): float(row["sim_time"]) for row in table(run.path, "rounds")}
+    slots = {n: int(ends.get(n - 1, 0.0)) for n in ends}
+    assert len(set(slots.values())) < len(slots)
+    held: dict[tuple[Any, ...], set[str]] = {}
+    for row in table(run.path, "offers"):
+        held.setdefault((row["service"], row["client"], slots[int(row["round"])]), set()).add(row["bid"])
+    assert all(len(bids) == 1 for bids in held.values())
+    logs = Logs.read_whole(run)
+    world = World(logs.scenario, logs.seed)  # as screens see it
+    for n, now in ((n, logs.world(n)) for n in (2, 9, 30)):
+        assert np.array_equal(world.qualities(world.slot_of(n, lambda n=n: round(ends[n - 1] * MICRO))).bid, now.bid)
+
+
+def test_measures_of_time_know_when_each_round_ended(tmp_path: Path) -> None:
+    run = played(
+        going_on(**{"timeline.decide": ["free"], "rounds": 30, "services.digits.target_accuracy": 0.5}), tmp_path
+    )
+    rows = table(run.path, "rounds")
+    met = next(row for row in rows if row["status"] == "reached")
+    [result] = read([run.path])
+    digits = result.place("digits")
+    met_at, censored = (SECONDS_TO_TARGET.values(result)[name] for name in ("digits", "strokes"))
+    assert (met["service"], met_at) == ("digits", float(met["sim_time"]))
+    assert not result.to_target.reached[result.place("strokes")]
+    starts, ends = result.periods
+    assert result.to_target.reached[digits]
+    assert censored == ends[-1] / MICRO < float(rows[-1]["sim_time"])  # who is at work then is waited for
+    assert np.array_equal(starts[1:], ends[:-1])
+    [use] = [measure.values(result)[MARKET] for measure in MEASURES if measure.name == "core use"]
+    jobs = [(float(row["start"]), min(float(row["end"]), censored)) for row in table(run.path, "offers") if row["core"]]
+    assert use == pytest.approx(100 * sum(end - start for start, end in jobs) / (16 * censored))
+
+
+def test_without_events_named_rounds_are_slots_and_budgets_lapse(run: RunDirectory) -> None:
+    rows = table(run.path, "rounds")
+    assert [float(row["sim_time"]) for row in rows[:-3:3]] == [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0]
+    assert {row["budget"] for row in rows} == {"40.000000"}
 
 
 def played_on(market: Market, rounds: int, bought: int) -> None:
@@ -334,6 +385,11 @@ def test_an_environment_plays_it() -> None:
         ({"market.impressions": "sequential"}, 'impressions.*must be "together" where work outlasts rounds'),
         ({"clients.response.kind": "quadratic"}, "clients.response: cannot be given where work outlasts rounds"),
         ({"timeline.mode": "slots"}, 'aggregate.*says when models are made.*set timeline.mode to "continuous"'),
+        ({"timeline.decide": ["freed"]}, "timeline.decide.*must be 'free' or 'model'"),
+        (
+            {"timeline.mode": "slots", "timeline.aggregate": {}, "timeline.decide": ["free"]},
+            "timeline.decide = .*says when services decide while work goes on",
+        ),
         ({"services.digits.aggregate": {"kind": "fedbuf"}}, "unknown trigger 'fedbuf'.*fedbuff"),
         ({"services.digits.aggregate": {"kind": "fedbuff", "options": {"buffer": 0}}}, "buffer must be a whole number"),
     ],
@@ -368,6 +424,7 @@ RULES = [{"kind": "wait-for-all"}, FIRST, EAGER, BUFFERED, PERIODIC, {"kind": "f
     optional=st.fixed_dictionaries(
         {},
         optional={
+            "timeline.decide": st.sampled_from([["free"], ["model"], ["free", "model"]]),
             "timeline.deadline": st.sampled_from([0.4, 2.0]),
             "services.digits.total_budget": st.integers(0, 60),
             "services.strokes.budget_cap": st.just(100),

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from des.money import to_micro
+from des.money import MICRO
 from fl.arrays import FloatArray
 from fl.data.registry import info
 from fl.training.trainers import parameter_count
@@ -121,12 +121,12 @@ def _communication(run: "RunResult") -> FloatArray:
 
 
 def _core_use(run: "RunResult") -> float:
-    clock, cores = run.setting.scenario.timeline, run.setting.cores[: run.played].sum()
+    clock, cores = run.setting.scenario.timeline, run.setting.cores[: run.played]
     if clock.period is None:
-        return float(100 * run["served"].sum() / cores)
-    period = to_micro(clock.period)  # a core works for the time of its jobs, not for rounds
-    times = run.offers.dropna(subset=["core"])[["start", "end"]].clip(upper=run.played * period)
-    return float(100 * (times["end"] - times["start"]).sum() / (cores * period))
+        return float(100 * run["served"].sum() / cores.sum())
+    starts, ends = (of[: run.played] for of in run.periods)  # a core works for the time of its jobs, not for rounds
+    times = run.offers.dropna(subset=["core"])[["start", "end"]].clip(upper=ends[-1])
+    return float(100 * (times["end"] - times["start"]).sum() / (cores * (ends - starts)).sum())
 
 
 def run_measure(
@@ -180,7 +180,8 @@ ROUNDS_TO_TARGET = averaged(
 
 
 def _seconds_to_target(run: "RunResult") -> RoundsToTarget:
-    return run.to_target.in_seconds(run.setting.scenario.timeline.period or 0.0)
+    met, first, (starts, ends) = run.to_target, run.arrivals - 1, run.periods
+    return RoundsToTarget((ends[first + met.rounds - 1] - starts[first]) / MICRO, met.reached)
 
 
 SECONDS_TO_TARGET = averaged(

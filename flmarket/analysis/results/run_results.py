@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from des.money import MICRO
+from des.money import MICRO, to_micro
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
 from flmarket.analysis.results.setting import RunSetting, rest_of, settings_of, with_labels
@@ -119,7 +119,12 @@ class RunResult:
     @cached_property
     def arrivals(self) -> IntArray:
         """[M] the first round of each service; it may lie behind the last one."""
-        return np.array([stay.first for stay in stays(self.setting.scenario, self.seed)], dtype=np.int64)
+        first = np.array([stay.first for stay in stays(self.setting.scenario, self.seed)], dtype=np.int64)
+        clock = self.setting.scenario.timeline
+        if not clock.decide:
+            return first
+        starts, _ = self.periods
+        return np.searchsorted(starts, (first - 1) * to_micro(clock.slot or 0)) + 1
 
     @cached_property
     def to_target(self) -> RoundsToTarget:
@@ -182,6 +187,20 @@ class RunResult:
         """The place of the service that each line of ``earnings`` is of."""
         places = {service: m for m, service in enumerate(self.setting.services)}
         return np.array([places[service] for service in self.earnings["service"]], dtype=np.int64)
+
+    @cached_property
+    def periods(self) -> tuple[IntArray, IntArray]:
+        """[N] When each round began, and when it ended, in microseconds; of a continuous market.
+
+        The last one is over, too, when its slot is, though the market then waits for who is at work. Rounds that were
+        not played, as all services had left, count as slots.
+        """
+        slot = to_micro(self.setting.scenario.timeline.slot or 0)
+        ends = self.tables["rounds"]["sim_time"].to_numpy()[:: len(self.setting.services)]
+        last = min(ends[-1], (([0, *ends][-2]) // slot + 1) * slot)
+        more = (last // slot + 1 + np.arange(len(self["accuracy"]) - len(ends))) * slot
+        ends = np.concatenate([ends[:-1], [last], more])
+        return np.concatenate([[0], ends[:-1]]), ends
 
     @property
     def income(self) -> FloatArray:
