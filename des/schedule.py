@@ -73,7 +73,8 @@ class Schedule:
     def at(self, round_: int, slot: int | None = None) -> Conditions:
         """Return what a round is played under, past or future: the first conditions after all changes up to it.
 
-        Who is there is said of slots; if not given, the round is one. They depend on the round alone, so a market that is restored at any round has the same ones.
+        Who is there is said of slots; if not given, the round is one. They depend on the round and the slot alone, so a
+        market that is restored at any round has the same ones.
         """
         now = self.first
         for change in sorted(self.changes, key=lambda change: change.round):

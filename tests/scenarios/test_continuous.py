@@ -97,6 +97,7 @@ def test_each_core_of_a_client_has_one_job_at_a_time_and_who_delivers_is_paid_th
         {"interventions": [{"round": 3, "key": "clients.cores", "value": 1}], "clients.cores": 3},
         {"timeline.decide": ["free"], "clients.departure_rate": 0.3, "services.digits.total_budget": 90},
         {"timeline.decide": ["model"], "services.strokes.budget_cap": 90, "services.strokes.arrival": 4},
+        {"timeline.decide": ["free"], "services.*.patience": 4.5, "services.strokes.arrival": 3, "rounds": 60},
         {
             "timeline.decide": ["free", "model"],
             "interventions": [{"round": 5, "key": "services.digits.budget", "value": 70}],
@@ -153,6 +154,27 @@ def test_clients_hold_their_data_for_the_slot_though_events_end_periods_in_it(tm
     world = World(logs.scenario, logs.seed)  # as screens see it
     for n, now in ((n, logs.world(n)) for n in (2, 9, 30)):
         assert np.array_equal(world.qualities(world.slot_of(n, lambda n=n: round(ends[n - 1] * MICRO))).bid, now.bid)
+
+
+def test_services_arrive_and_give_up_with_slots_and_clients_are_there_for_them(tmp_path: Path) -> None:
+    there = tmp_path / "there.csv"
+    there.write_text("client,from,to\n" + "0,1,60\n" + "".join(f"{client},3,3\n" for client in range(1, 16)))
+    changes = {"timeline.decide": ["free"], "rounds": 60, "clients.availability": str(there)}
+    late = {"services.strokes.arrival": 3, "services.digits.patience": 4.5, "services.digits.target_accuracy": 0.99}
+    run = played(going_on(**changes, **late), tmp_path / "runs")
+    assert (verify(run).problems, verify(run).unchecked) == ([], [])
+    rows = table(run.path, "rounds")
+    status = {name: [row["status"] for row in rows if row["service"] == name] for name in ("digits", "strokes")}
+    ends = [float(row["sim_time"]) for row in rows if row["service"] == "digits"]
+    arrives = status["strokes"].index("training")
+    assert ends[arrives - 1] == 2.0 < ends[arrives]
+    assert ends[status["digits"].index("gave-up")] == 5.0
+    first = {(row["service"], row["budget"]) for row in rows if int(row["round"]) == arrives + 1}
+    assert ("strokes", "40.000000") in first
+    began = [0.0, *ends]
+    offers = [(row["client"], int(began[int(row["round"]) - 1])) for row in table(run.path, "offers")]
+    assert {slot for client, slot in offers if client != "0"} == {2}  # the third one
+    assert read([run.path])[0].arrivals.tolist() == [1, arrives + 1, 1]
 
 
 def test_measures_of_time_know_when_each_round_ended(tmp_path: Path) -> None:
