@@ -14,7 +14,7 @@ import numpy as np
 
 from des.clock import Microseconds
 from des.money import MICRO, Micro
-from des.observation import Feedback, Status
+from des.observation import Completed, Feedback, Status
 from fl.arrays import FloatArray, read_only
 
 if TYPE_CHECKING:
@@ -221,6 +221,10 @@ class RoundReport:
     # by name, how many of a service's offers, its last ones, are of contracts: it has not made them in this round
     hired: Mapping[str, int] = field(default_factory=dict)
     models: tuple[ModelReport, ...] = ()  # the models made, where work may outlast the round
+    # by name, for each service that acted there: the prices of its offers' clients that are at work as the round ends,
+    # 0 for the others, and what has come of earlier offers
+    promised: Mapping[str, Sequence[Micro]] = field(default_factory=dict)
+    completed: Mapping[str, tuple[Completed, ...]] = field(default_factory=dict)
 
     @cached_property
     def feedback(self) -> Mapping[str, Feedback]:
@@ -245,6 +249,9 @@ class RoundReport:
         losses[served] = trained[: np.count_nonzero(served)]
         dropped = np.array([offer.outcome is Outcome.DROPPED for offer in offers], dtype=np.bool_)
         paid = np.array([offer.paid or 0 for offer in offers], dtype=np.float64) / MICRO
+        promised = None
+        if report.service in self.promised:
+            promised = read_only(np.array(self.promised[report.service], dtype=np.float64) / MICRO)
         if (late := np.array([(offer.end or 0) > self.end for offer in offers], dtype=np.bool_)).any():
             # Of what is still at work at the end of a period, a service cannot know what comes of it.
             served, dropped = served | late, dropped & ~late
@@ -258,4 +265,6 @@ class RoundReport:
             paid=read_only(paid),
             losses=read_only(losses),
             status=report.status,
+            promised=promised,
+            completed=self.completed.get(report.service, ()),
         )

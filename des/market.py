@@ -383,14 +383,14 @@ class Market:
         number, journal, ledger, federation = current.number, current.journal, self.ledger, ongoing.federation
         losses: dict[tuple[str, int], float] = {}
 
-        def award(freed: Collection[int] | None) -> list[tuple[int, Job]]:
+        def award(freed: Collection[int] | None) -> list[tuple[int, Job, float | None]]:
             awarded = self._platform.award_standing(current, freed, ongoing.taken, self.now)
             for _, job, _ in awarded:
                 ledger.commit(job.service, job.price)
             if work := [work for _, job, work in awarded if job.outcome is Outcome.SERVED]:
                 of = {service: iter(own.tolist()) for service, own in federation.begin(number, work).items()}
                 losses.update({(it.service, it.client): next(of[it.service]) for it in work})
-            return [(m, job) for m, job, _ in awarded]
+            return [(m, job, losses.get((job.service, job.client))) for m, job, _ in awarded]
 
         made = yield from ongoing.play(number, self._clock, journal, ledger, current.active, award)
         renewed = {it.service for it in made}
@@ -418,6 +418,7 @@ class Market:
             elif number >= self.rounds:
                 ledger.lapse(self._names[m])
         current.models = tuple(made)
+        current.completed = {self._names[m]: tuple(ongoing.completed[m]) for m in current.active}
 
     def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
         """End a service's work: it aggregates, evaluates, and pays, unless all pay together."""

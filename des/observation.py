@@ -208,6 +208,16 @@ class Status(StrEnum):
         return self is Status.LEFT or self.leaves
 
 
+class Completed(NamedTuple):
+    """The outcome of an earlier offer whose client was at work when the period of that offer ended."""
+
+    round: int  # that of the offer
+    client: int
+    promised: float  # what was set aside for the client, money
+    paid: float  # what it was paid, money; 0 if its update did not arrive
+    loss: float  # its mean local training loss; NaN if its update did not arrive
+
+
 @dataclass(frozen=True, slots=True)
 class Feedback:
     """The outcome of a round for one service.
@@ -221,6 +231,9 @@ class Feedback:
         paid: [k] what each served client was paid, money; 0 for the others, and while it is at work.
         losses: [k] mean local training loss of each served client, NaN for the others, and while it is at work.
         status: ``training``, ``reached`` or ``gave-up``.
+        promised: [k] what is set aside for each client that is still at work, money; 0 for the others. None where all
+            work ends with its round.
+        completed: what has come in this round of offers of earlier ones, in the order in which their work ended.
     """
 
     round: int
@@ -231,6 +244,8 @@ class Feedback:
     paid: FloatArray
     losses: FloatArray
     status: Status
+    promised: FloatArray | None = None
+    completed: tuple[Completed, ...] = ()
 
     @property
     def won(self) -> BoolArray:

@@ -18,7 +18,7 @@ from des.clock import Clock, Microseconds
 from des.ledger import Ledger
 from des.log_records import Kind, ModelReport, Outcome
 from des.money import MICRO, Micro, to_micro
-from des.observation import Progress
+from des.observation import Completed, Progress
 from des.timeline import Durations, Job, Journal
 from fl.arrays import BoolArray, read_only
 from fl.training.jobs import Asynchronous, Delivery
@@ -32,6 +32,7 @@ class AtWork(NamedTuple):
     round: int  # the period in which it began
     model: int  # the number of the model that it was handed out, 0 for the first
     job: Job
+    loss: float | None  # the client's mean local loss; None: its update will not arrive
 
     def events(self, place: int) -> list[tuple[Microseconds, bool, int]]:
         """Return when its training ends, unless it is cut off before, and when all of it does."""
@@ -67,6 +68,8 @@ class Ongoing:
         self._begun = 0  # how many have begun so far
         self._arrived: list[list[Arrival]] = [[] for _ in names]
         self.models = [0] * len(names)  # how many each service has made
+        # [M] what has come in the last period of offers of earlier ones
+        self.completed: list[list[Completed]] = [[] for _ in names]
         self._busy = np.zeros((len(names), clients), dtype=np.bool_)  # who works for whom
         self._count((), 0)
 
@@ -149,22 +152,24 @@ class Ongoing:
         ledger: Ledger,
         staying: Collection[int],  # the services that still make models
         # None: nobody offers, and the period lasts until nobody is at work
-        award: Callable[[Collection[int] | None], Sequence[tuple[int, Job]]] | None,
+        award: Callable[[Collection[int] | None], Sequence[tuple[int, Job, float | None]]] | None,
     ) -> Generator[simpy.Event, Any, list[ModelReport]]:
         """Play a period, to the end of its slot or an event after which services decide; return the models made in it.
 
-        ``award`` returns the jobs, with their services, that are awarded now on cores of clients that have free ones;
-        of all clients where it is not told of which. They begin at once. It is asked as the period begins, and whenever
-        work has ended, but at its end: then offers have expired.
+        ``award`` returns the jobs that are awarded now on cores of clients that have free ones, of all clients where it
+        is not told of which, with their services and losses. They begin at once. It is asked as the period begins, and
+        whenever work has ended, but at its end: then offers have expired.
         """
         start, until = clock.now, None if award is None else self.slot(clock.now) * self._slot
         decided = False  # whether an event ends the period
         made: list[ModelReport] = []
         agenda = self._agenda
+        if award is not None:
+            self.completed = [[] for _ in self._names]
 
         def begin(freed: Collection[int] | None) -> None:
-            for m, job in award(freed) if award else ():
-                self._begin(AtWork(m, number, self.models[m], job))
+            for m, job, loss in award(freed) if award else ():
+                self._begin(AtWork(m, number, self.models[m], job, loss))
                 journal.record(Kind.TRAIN_START, job.service, job.client, job.core)
 
         begin(None)
@@ -181,6 +186,8 @@ class Ongoing:
                     continue
                 work = self._end(place)
                 self._deliver(work, journal, ledger)
+                if work.round < number:
+                    self._tell(work)
                 freed.append(work.job.client)
                 if work.m in staying:
                     made += self._models(work.m, number, journal, closing=False)
@@ -214,6 +221,13 @@ class Ongoing:
         else:
             ledger.forfeit(job.service, job.price)
 
+    def _tell(self, work: AtWork) -> None:
+        """Let a service know what has come of an earlier offer."""
+        job, loss = work.job, np.nan if work.loss is None else work.loss
+        price = job.price / MICRO
+        paid = price if job.outcome is Outcome.SERVED else 0.0
+        self.completed[work.m].append(Completed(work.round, job.client, price, paid, loss))
+
     def _gathered(self, m: int, *, closing: bool) -> Gathered:
         return Gathered(len(self._arrived[m]), self._working[m], closing, self._late[m])
 
@@ -243,7 +257,7 @@ class Ongoing:
     def state(self) -> dict[str, Any]:
         """Return all of this as plain data. The federation keeps the updates themselves."""
         return {
-            "at_work": [[work.m, work.round, work.model, asdict(work.job)] for work in self._at_work.values()],
+            "at_work": [[*work[:3], asdict(work.job), work.loss] for work in self._at_work.values()],
             "arrived": [[list(it) for it in own] for own in self._arrived],
             "models": list(self.models),
             "last": self._last,
@@ -253,8 +267,8 @@ class Ongoing:
         """Continue from a ``state``."""
         self.models = list(state["models"])
         works = [
-            AtWork(m, begun, model, Job(**{**job, "outcome": Outcome(job["outcome"])}))
-            for m, begun, model, job in state["at_work"]
+            AtWork(m, begun, model, Job(**{**job, "outcome": Outcome(job["outcome"])}), loss)
+            for m, begun, model, job, loss in state["at_work"]
         ]
         self._count(works, now)
         self._arrived = [[Arrival(*it) for it in own] for own in state["arrived"]]

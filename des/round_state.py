@@ -21,6 +21,7 @@ from des.log_records import (
 )
 from des.mechanism import Asks, Book, Clearing, Deliveries
 from des.money import Micro
+from des.observation import Completed
 from des.offer_checks import CheckedOffer
 from des.reward import reward
 from des.schedule import Conditions
@@ -75,7 +76,9 @@ class Round:
     # the clients as they come one after another, each in a step; empty where all come at once
     turns: Sequence[int] = ()
     standing: StandingOffers | None = None  # the offers, where they stand until the round ends
-    models: tuple[ModelReport, ...] = ()  # the models made, where work may outlast the round
+    # where work may outlast the round: the models made, and what has come of earlier offers, by the service's name
+    models: tuple[ModelReport, ...] = ()
+    completed: Mapping[str, tuple[Completed, ...]] = field(default_factory=dict)
     _served: dict[int, list[Job]] = field(default_factory=dict)  # what ``served`` has returned
 
     def jobs_of(self, m: int) -> Sequence[Job | None]:
@@ -152,6 +155,12 @@ def round_report(
         responses=() if truthful else tuple(_response_reports(current)),
         hired={names[m]: len(jobs) for m, jobs in current.hired.items()},
         models=current.models,
+        promised={
+            name: [0 if job is None or (job.end or 0) <= end else job.price for job in current.jobs_of(m)]
+            for m, name in enumerate(names)
+            if name in current.completed
+        },
+        completed=current.completed,
     )
 
 

@@ -69,9 +69,13 @@ class OortLike(Policy):
         return fill_budget(order, bids, observation.budget, available=available)
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
-        served = offer.clients[feedback.served]
-        self._losses[served] = feedback.losses[feedback.served]
-        self._served[served] = feedback.round
+        done = feedback.served & ~np.isnan(feedback.losses)  # others are still at work
+        clients, losses = offer.clients[done], feedback.losses[done]
+        if later := [(it.client, it.loss) for it in feedback.completed if not np.isnan(it.loss)]:
+            late, last = zip(*later, strict=True)
+            clients, losses = np.concatenate([clients, late]), np.concatenate([losses, last])
+        self._losses[clients] = losses
+        self._served[clients] = feedback.round
 
     def state(self) -> dict[str, AnyArray]:
         return {"losses": self._losses, "served": self._served}

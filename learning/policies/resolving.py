@@ -1,5 +1,6 @@
 """Re-solving: every round solves again for the best offers, with learned values, learned chances and the money left."""
 
+import math
 from collections.abc import Mapping
 from typing import Final
 
@@ -81,6 +82,8 @@ class Resolving(Policy):
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         self._gains.learn(observation, offer, feedback)
+        # what is set aside for clients at work counts as paid until they have lost it
+        self._paid -= math.fsum([it.promised - it.paid for it in feedback.completed])
         if not len(offer.clients):
             return
         rows = offer_rows(observation, offer)
@@ -88,7 +91,8 @@ class Resolving(Policy):
         self.weights = self.weights + self._rate * column_sums(rows * missed[:, None]) / len(rows)
         self.weights[1] = max(self.weights[1], 0.0)  # no client serves less for more
         self._offered += float(to_micro(offer.payments).sum()) / MICRO
-        self._paid += float(to_micro(feedback.paid).sum()) / MICRO
+        paid = feedback.paid if feedback.promised is None else feedback.paid + feedback.promised
+        self._paid += float(to_micro(paid).sum()) / MICRO
 
     def state(self) -> dict[str, FloatArray]:
         money = np.array([self._offered, self._paid])

@@ -1,5 +1,6 @@
 """Work that outlasts its round, worked by hand: a client with one core works for 3 seconds, and a period takes 2."""
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
@@ -165,6 +166,47 @@ def test_after_the_last_period_those_at_work_are_waited_for_and_paid(
     assert market.finished
     assert (only.end, times(only, Kind.PAY), only.models) == (3 * SECOND, [("alpha", 3.0)], ())
     assert market.ledger.accounts["alpha"].paid == 5_000_000
+
+
+def test_feedback_says_what_is_promised_and_later_what_came_of_it(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Of two clients at work from 0 to 3 s, beta's misses nothing; alpha's work is in the state of a market, too."""
+    market, again = (market_with("fedasync", "semi-async", rounds=3, count=3) for _ in range(2))
+    [first] = play(market, {"alpha": make_offer((2, 2.5), (0, 5.0)), "beta": make_offer((0, 4.0))})
+    told = first.feedback["alpha"]
+    assert told.promised is not None
+    assert (told.served.tolist(), told.paid.tolist(), told.promised.tolist()) == ([True] * 2, [0.0] * 2, [2.5, 5.0])
+    assert (told.completed, np.isnan(told.losses).all()) == ((), True)
+    again.federation.restore(market.federation.state())
+    again.restore(json.loads(json.dumps(market.state())))
+    [second], [resumed] = play(market, {"beta": make_offer((0, 4.0))}), play(again, {"beta": make_offer((0, 4.0))})
+    done = second.feedback["alpha"].completed
+    assert [(it.round, it.client, it.promised, it.paid) for it in done] == [(1, 2, 2.5, 2.5), (1, 0, 5.0, 5.0)]
+    assert not np.isnan([it.loss for it in done]).any()
+    assert repr(resumed.feedback) == repr(second.feedback)
+    assert second.feedback["beta"].promised is not None
+    assert second.feedback["beta"].promised.tolist() == [4.0]
+    [third] = play(market, {})  # the market waits for nobody who has delivered in time
+    assert ([*third.feedback["alpha"].completed], [it.client for it in third.feedback["beta"].completed]) == ([], [0])
+
+
+def test_feedback_says_that_nothing_came_of_an_earlier_offer(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    market = market_with("fedasync", clock=Durations(0.025, 0.5, deadline=2.5, period=2.0))
+    _, second = play(market, {"alpha": make_offer((0, 5.0))}, {})
+    [lost] = second.feedback["alpha"].completed
+    assert (lost.promised, lost.paid, np.isnan(lost.loss)) == (5.0, 0.0, True)
+
+
+def test_work_that_ends_with_its_period_is_told_once(market_with: Callable[..., Market], make_offer: MakeOffer) -> None:
+    market = market_with("fedasync", clock=Durations(0.015, 0.5, period=2.0))  # 2 seconds
+    first, second = play(market, {"alpha": make_offer((0, 5.0))}, {})
+    told = first.feedback["alpha"]
+    assert told.promised is not None
+    assert (told.paid.tolist(), told.promised.tolist(), told.completed) == ([5.0], [0.0], ())
+    assert second.feedback["alpha"].completed == ()
 
 
 def test_a_period_ends_when_a_core_comes_free_and_services_decide_again(

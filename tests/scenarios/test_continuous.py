@@ -22,6 +22,7 @@ from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.bounds import run_bounds
 from flmarket.analysis.what_if.explain import Explanation
 from learning.lockstep.market_kinds import LockstepError, curves_of
+from learning.play_round import play_round
 from scenarios.build import Shelf, build, market_factory
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
@@ -175,6 +176,32 @@ def test_services_arrive_and_give_up_with_slots_and_clients_are_there_for_them(t
     offers = [(row["client"], int(began[int(row["round"]) - 1])) for row in table(run.path, "offers")]
     assert {slot for client, slot in offers if client != "0"} == {2}  # the third one
     assert read([run.path])[0].arrivals.tolist() == [1, arrives + 1, 1]
+
+
+SLOW = {
+    "rounds": 30, "clients.count": 24, "clients.speed": [0.05, 0.1, 0.3, 1.0], "timeline.slot": 2.0,
+    "services.*.aggregate": PERIODIC, "services.*.target_accuracy": 0.999, "services.*.budget": 30,
+    "services.digits.total_budget": 60,
+}  # fmt: skip
+
+
+def test_resolving_spreads_its_budget_knowing_what_is_promised(tmp_path: Path) -> None:
+    """What had not been paid yet it once took for refused, and spent all in a fifth of the rounds."""
+    run = played(going_on(**SLOW, **{"services.digits.policy": "resolving"}), tmp_path)
+    spent = np.cumsum([float(row["spent"]) for row in table(run.path, "rounds") if row["service"] == "digits"])
+    assert spent[5] < 0.4 * spent[-1]
+    assert spent[-1] > 0.9 * 60
+
+
+def test_oort_knows_the_losses_of_clients_that_deliver_later() -> None:
+    setup = build(going_on(**SLOW, **{"services.digits.policy": "oort"}), 0, Shelf())
+    told: set[int] = set()
+    while not setup.market.finished:
+        report = play_round(setup.market, setup.policies)
+        told |= {it.client for it in report.feedback["digits"].completed}
+    known = np.flatnonzero(~np.isnan(setup.policies["digits"].state()["losses"]))
+    assert told
+    assert told <= set(known.tolist())
 
 
 def test_measures_of_time_know_when_each_round_ended(tmp_path: Path) -> None:

@@ -36,6 +36,7 @@ _MIXED, _MIXTURE, _COST = ("tests/des/clients/test_mixture.py",), "des/clients/m
 _AGGREGATED, _RULES = ("tests/fl/training/test_aggregation.py",), "fl/training/aggregators"
 _ONGOING, _WORK = "des/ongoing.py", ("tests/des/test_ongoing.py",)
 _CLOCK, _PEOPLE = ("tests/des/test_clock.py",), "des/clients/population.py"
+_PLAYED = ("tests/scenarios/test_continuous.py",)
 _TRIGGERED = ("tests/fl/training/test_triggers.py",)
 _HIRED, _CONTRACTS, _TURNS = "des/contracts.py", ("tests/des/test_contracts.py",), ("tests/des/test_turns.py",)
 
@@ -58,6 +59,10 @@ CHOSEN = (
     Chosen(_ONGOING, "it[0] > clock.now]", "it[0] >= clock.now]", _WORK),
     Chosen(_ONGOING, "if freed and time != until and not decided:", "if freed and not decided:", _WORK),
     Chosen(_ONGOING, "if freed and time != until and not decided:", "if freed and time != until:", _WORK),
+    Chosen(_ONGOING, "if work.round < number:", "if True:", _WORK),
+    Chosen(_ONGOING, "paid = price if job.outcome is Outcome.SERVED else 0.0", "paid = price", _WORK),
+    Chosen("des/round_state.py", "(job.end or 0) <= end", "True", _WORK),
+    Chosen("learning/policies/resolving.py", "feedback.paid + feedback.promised", "feedback.paid", _PLAYED),
     Chosen(_ONGOING, '("free", freed)', '("model", freed)', _WORK),
     Chosen(_ONGOING, "if until is not None and not decided:", "if until is not None:", _WORK),
     Chosen(_ONGOING, "- budget * self._last // self._slot", "- budget * (self._last // self._slot)", _WORK),
