@@ -14,7 +14,7 @@ import numpy as np
 
 from des.allocation import NO_CORE, free_core, tie_order_of
 from des.clients.population import Population, Qualities
-from des.clock import Microseconds, Travel, WorkTimes, departure, stretched
+from des.clock import NEVER, Microseconds, Travel, WorkTimes, departure, stretched
 from des.contracts import with_contracts
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome
@@ -249,9 +249,10 @@ class Platform:
         images: int,
         training: Microseconds,
         upload: Microseconds,
+        cut: Microseconds = NEVER,  # how long the client is there
     ) -> Job:
         whole = training + upload
-        limit = self._limit(slot, client, whole) if self._departing else self._patience
+        limit = min(self._limit(slot, client, whole) if self._departing else self._patience, cut)
         outcome = Outcome.SERVED if whole <= limit else Outcome.DROPPED
         return Job(service, client, core, price, images, training, upload, limit, outcome)
 
@@ -283,6 +284,7 @@ class Platform:
         self,
         current: Round,
         freed: Collection[int] | None,  # the clients whose cores have come free, each for one core; None: as it begins
+        came: Collection[int],  # those that have come
         taken: Mapping[int, Collection[int]],  # the cores at work, of clients that have any
         now: Microseconds,
     ) -> list[tuple[int, Job, TrainingJob]]:
@@ -301,9 +303,12 @@ class Platform:
         if freed is not None:
             for client in freed:
                 free[client] += 1
-            there = (c for c in dict.fromkeys(freed) if rows.get(c))
+            there = (c for c in dict.fromkeys([*freed, *came]) if rows.get(c))
         if freed is not None or now % self._slot:  # who leaves in a slot takes no work after its start
             there = (c for c in there if not self._leaves(current.slot, c))
+        online = current.conditions.availability
+        if online is not None:
+            there = (c for c in there if online.is_there(c, now))
         open_rows = sorted(row for c in there if free[c] > 0 for row in rows[c])
         if not open_rows:
             return []
@@ -316,7 +321,8 @@ class Platform:
             at, m, payment, samples, compute, upload, work = standing.terms[row]
             service, client = work.service, work.client
             core = free_core(place, taken.get(client, ()))
-            job = self._job(current.slot, service, client, core, price, samples, compute, upload)
+            cut = NEVER if online is None else online.cut(client, now)
+            job = self._job(current.slot, service, client, core, price, samples, compute, upload, cut)
             job.start, job.end = now, now + min(job.compute + job.upload, job.limit)
             current.jobs[m][at] = job
             rows[client].remove(row)

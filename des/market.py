@@ -383,8 +383,8 @@ class Market:
         number, journal, ledger, federation = current.number, current.journal, self.ledger, ongoing.federation
         losses: dict[tuple[str, int], float] = {}
 
-        def award(freed: Collection[int] | None) -> list[tuple[int, Job, float | None]]:
-            awarded = self._platform.award_standing(current, freed, ongoing.taken, self.now)
+        def award(freed: Collection[int] | None, came: Collection[int]) -> list[tuple[int, Job, float | None]]:
+            awarded = self._platform.award_standing(current, freed, came, ongoing.taken, self.now)
             for _, job, _ in awarded:
                 ledger.commit(job.service, job.price)
             if work := [work for _, job, work in awarded if job.outcome is Outcome.SERVED]:
@@ -392,7 +392,8 @@ class Market:
                 losses.update({(it.service, it.client): next(of[it.service]) for it in work})
             return [(m, job, losses.get((job.service, job.client))) for m, job, _ in awarded]
 
-        made = yield from ongoing.play(number, self._clock, journal, ledger, current.active, award)
+        coming = self._coming(current)
+        made = yield from ongoing.play(number, self._clock, journal, ledger, current.active, award, coming)
         renewed = {it.service for it in made}
         federation.evaluate([name for name in self._names if name in renewed])
         trained = {}
@@ -419,6 +420,19 @@ class Market:
                 ledger.lapse(self._names[m])
         current.models = tuple(made)
         current.completed = {self._names[m]: tuple(ongoing.completed[m]) for m in current.active}
+
+    def _coming(self, current: Round) -> list[tuple[Microseconds, int]]:
+        """Return when which clients come in a round's slot that may change something: those that have offers.
+
+        Where services decide again as cores come free, all may.
+        """
+        if (online := current.conditions.availability) is None:
+            return []
+        found = online.coming(self.now, current.slot * to_micro(self._timeline.period or 0))
+        if "free" in self._timeline.decide:
+            return found
+        wanted = {client for offer in current.offers.values() for client in offer.clients.tolist()}
+        return [it for it in found if it[1] in wanted]
 
     def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
         """End a service's work: it aggregates, evaluates, and pays, unless all pay together."""

@@ -6,6 +6,7 @@ update arrives when it arrives, is paid at that instant, and becomes part of its
 trigger says so (``fl.training.trigger``). Between periods all of that is plain data, as in slots.
 """
 
+from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from heapq import heapify, heappop, heappush
@@ -152,32 +153,35 @@ class Ongoing:
         ledger: Ledger,
         staying: Collection[int],  # the services that still make models
         # None: nobody offers, and the period lasts until nobody is at work
-        award: Callable[[Collection[int] | None], Sequence[tuple[int, Job, float | None]]] | None,
+        award: Callable[[Collection[int] | None, Collection[int]], Sequence[tuple[int, Job, float | None]]] | None,
+        coming: Iterable[tuple[Microseconds, int]] = (),  # when which clients come until the end of the slot, in order
     ) -> Generator[simpy.Event, Any, list[ModelReport]]:
         """Play a period, to the end of its slot or an event after which services decide; return the models made in it.
 
         ``award`` returns the jobs that are awarded now on cores of clients that have free ones, of all clients where it
-        is not told of which, with their services and losses. They begin at once. It is asked as the period begins, and
-        whenever work has ended, but at its end: then offers have expired.
+        is not told of which, and who have come, with their services and losses. They begin at once. It is asked as the
+        period begins, and whenever work has ended or clients come, but at its end: then offers have expired.
         """
         start, until = clock.now, None if award is None else self.slot(clock.now) * self._slot
         decided = False  # whether an event ends the period
         made: list[ModelReport] = []
-        agenda = self._agenda
+        agenda, queue = self._agenda, deque(coming)
         if award is not None:
             self.completed = [[] for _ in self._names]
 
-        def begin(freed: Collection[int] | None) -> None:
-            for m, job, loss in award(freed) if award else ():
+        def begin(freed: Collection[int] | None, came: Collection[int] = ()) -> None:
+            for m, job, loss in award(freed, came) if award else ():
                 self._begin(AtWork(m, number, self.models[m], job, loss))
                 journal.record(Kind.TRAIN_START, job.service, job.client, job.core)
 
         begin(None)
-        while agenda and not decided and (until is None or agenda[0][0] <= until):
-            time, models = agenda[0][0], len(made)
+        while (agenda or queue) and not decided:
+            time, models = min(it[0][0] for it in (agenda, queue) if it), len(made)
+            if until is not None and time > until:
+                break
             if time > clock.now:
                 yield clock.timeout(time - clock.now)
-            freed: list[int] = []
+            freed, came = list[int](), list[int]()
             while agenda and agenda[0][0] == time:
                 _, ends, place = heappop(agenda)
                 if not ends:
@@ -191,11 +195,13 @@ class Ongoing:
                 freed.append(work.job.client)
                 if work.m in staying:
                     made += self._models(work.m, number, journal, closing=False)
+            while queue and queue[0][0] == time:
+                came.append(queue.popleft()[1])
             if self._decide and award is not None and start < time != until:
-                happened = ("free", freed), ("model", made[models:])
+                happened = ("free", freed or came), ("model", made[models:])
                 decided = any(of for event, of in happened if event in self._decide)
-            if freed and time != until and not decided:
-                begin(freed)
+            if (freed or came) and time != until and not decided:
+                begin(freed, came)
         if until is not None and not decided:
             if until > clock.now:
                 yield clock.timeout(until - clock.now)

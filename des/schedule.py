@@ -1,4 +1,4 @@
-"""The conditions of a round: budgets, K, who is offline; how a trace and interventions change them in a run."""
+"""The conditions of a round: budgets, K, who is there; how traces, draws and interventions change them in a run."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -6,8 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from des.money import Micro
-from fl.arrays import IntArray
+from des.clock import NEVER, Microseconds
+from des.money import MICRO, Micro
+from fl.arithmetic.draws import draw_key, uniforms
+from fl.arithmetic.elementary import log
+from fl.arrays import BoolArray, IntArray
 
 
 class Presence(NamedTuple):
@@ -21,14 +24,106 @@ class Presence(NamedTuple):
 class Availability:
     """Says who is offline in a round: all for whom no interval says otherwise."""
 
-    def __init__(self, clients: int, intervals: Sequence[Presence]) -> None:
-        self._all = np.arange(clients)
+    def __init__(self, clients: int, intervals: Sequence[Presence] | IntArray) -> None:
+        self._clients = clients
         self._client, self._first, self._last = np.array(intervals, dtype=np.int64).reshape(-1, 3).T
 
     def offline(self, round_: int) -> frozenset[int]:
         """Return the clients that cannot be selected in a round."""
-        there = self._client[(self._first <= round_) & (round_ <= self._last)]
-        return frozenset(np.setdiff1d(self._all, there).tolist())
+        return self._others(self._client[(self._first <= round_) & (round_ <= self._last)])
+
+    def _others(self, there: IntArray) -> frozenset[int]:
+        away = np.ones(self._clients, dtype=np.bool_)
+        away[there] = False
+        return frozenset(np.flatnonzero(away).tolist())
+
+    def is_there(self, client: int, now: Microseconds) -> bool:
+        """Return whether a client that can be selected in a round takes work at an instant of it."""
+        return True
+
+    def cut(self, client: int, now: Microseconds) -> Microseconds:
+        """Return how long a client that is there will work, at most."""
+        return NEVER
+
+    def coming(self, start: Microseconds, end: Microseconds) -> list[tuple[Microseconds, int]]:
+        """Return when which clients come between two instants."""
+        return []
+
+
+class OnlineTimes(Availability):
+    """Clients that come and go at any instant, in rounds of one length, all of which they can be selected in."""
+
+    def __init__(
+        self,
+        clients: int,
+        intervals: IntArray,  # [n, 3] the client, when it comes, and when it goes: then it is not there any more
+        period: Microseconds,
+        *,
+        ends_work: bool,  # whether a client that goes loses the job at which it works
+    ) -> None:
+        super().__init__(clients, intervals[np.argsort(intervals[:, 1], kind="stable")])
+        self._period, self._ends_work = period, ends_work
+        order = np.argsort(self._client, kind="stable")
+        self._own_first, self._own_last = self._first[order], self._last[order]
+        self._begins = np.searchsorted(self._client[order], np.arange(clients + 1)).tolist()
+
+    def offline(self, round_: int) -> frozenset[int]:
+        before = np.searchsorted(self._first, round_ * self._period)
+        return self._others(self._client[:before][self._last[:before] > (round_ - 1) * self._period])
+
+    def _goes(self, client: int, now: Microseconds) -> Microseconds:
+        """Return when a client goes that is there now; now, or earlier, for another."""
+        begin, end = self._begins[client], self._begins[client + 1]
+        at = begin + int(np.searchsorted(self._own_first[begin:end], now, side="right")) - 1
+        return int(self._own_last[at]) if at >= begin else now
+
+    def is_there(self, client: int, now: Microseconds) -> bool:
+        return self._goes(client, now) > now
+
+    def cut(self, client: int, now: Microseconds) -> Microseconds:
+        return self._goes(client, now) - now if self._ends_work else NEVER
+
+    def coming(self, start: Microseconds, end: Microseconds) -> list[tuple[Microseconds, int]]:
+        places = slice(np.searchsorted(self._first, start, side="right"), np.searchsorted(self._first, end))
+        return list(zip(self._first[places].tolist(), self._client[places].tolist(), strict=True))
+
+
+DAY = 86_400 * MICRO
+
+
+@dataclass(frozen=True, slots=True)
+class ComingAndGoing:
+    """Clients that stay, and are away, for exponential times. A run begins at midnight."""
+
+    stay: Microseconds  # the mean
+    away: Microseconds  # the mean, in the hours in which clients come
+    hours: tuple[Microseconds, Microseconds] = (0, DAY)  # from one time of the day to another, perhaps of the next day
+    elsewhen: float = 1.0  # the rate of coming in other hours, as a part of that in these
+
+    def draw(self, clients: int, until: Microseconds, seed: int) -> IntArray:
+        """Return the intervals that begin before an instant, as ``OnlineTimes`` takes them.
+
+        As the run begins, a client is there with the probability of a process without hours that has gone on forever.
+        """
+        key, who = draw_key(seed, "presence"), np.arange(clients)
+        there = uniforms(key, 0, 0, who)[0] * (self.stay + self.away) < self.stay
+        now, found, step = np.zeros(clients, dtype=np.int64), [np.empty((0, 3), dtype=np.int64)], 0
+        while len(who):
+            step += 1
+            length, chance = uniforms(key, step, 0, who)
+            mean = np.where(there, self.stay, self.away)
+            then = now + np.maximum(1, np.rint(-log(1.0 - length) * mean)).astype(np.int64)
+            found.append(np.stack([who, now, then], axis=1)[there])
+            # where few come, some of those that would come at the full rate do not (thinning)
+            there = ~there & ((chance < self.elsewhen) | self._in_hours(then))
+            left = then < until
+            who, now, there = who[left], then[left], there[left]
+        return np.concatenate(found)
+
+    def _in_hours(self, instants: IntArray) -> BoolArray:
+        (begin, end), time = self.hours, instants % DAY
+        after, before = time >= begin, time < end
+        return after & before if begin <= end else after | before
 
 
 Rules = tuple[str, Mapping[str, Any]]  # A mechanism by name, and its options

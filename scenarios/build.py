@@ -232,7 +232,7 @@ def observed_bounds(scenario: Scenario, service: str) -> Bounds:
     """Return the bounds of what a service observes in a scenario's market, without making the market."""
     specs = [service_spec(scenario, it) for it in scenario.services]
     place = [it.name for it in specs].index(service)
-    return bounds(population_of(scenario, seed=0), schedule_of(scenario), specs, place)
+    return bounds(population_of(scenario, seed=0), schedule_of(scenario, seed=0), specs, place)
 
 
 def policy_options(service: Service) -> dict[str, Any]:
@@ -311,7 +311,7 @@ def build_market(
     """Return the scenario's market at its start, over a federation."""
     specs = services_of(scenario, seed)
     mechanism = mechanism or MECHANISMS.create(scenario.market.mechanism, **scenario.market.options)
-    clients, clock, schedule = population_spec(scenario, behaviour), timeline(scenario), schedule_of(scenario)
+    clients, clock, schedule = population_spec(scenario, behaviour), timeline(scenario), schedule_of(scenario, seed)
     parts = clients, specs, clock, scenario.rounds, federation, seed, schedule, mechanism, contract_terms(scenario)
     triggers = [it.create() for it in scenario.triggers()]
     return Market(*parts, sequential=scenario.market.sequential, triggers=triggers)
@@ -334,11 +334,11 @@ def population_of(
     return Population(population_spec(scenario), counts, parameters, seed)
 
 
-def schedule_of(scenario: Scenario) -> Schedule:
+def schedule_of(scenario: Scenario, seed: int) -> Schedule:
     """Return what each round of the scenario's market is played under."""
     budgets = {service.name: to_micro(service.budget) for service in scenario.services}
     clients = scenario.clients
-    first = Conditions(budgets, clients.cores, availability=availability_of(scenario), cores_of=cores_of(clients))
+    first = Conditions(budgets, clients.cores, availability=availability_of(scenario, seed), cores_of=cores_of(clients))
     return Schedule(first, tuple(_interventions(scenario)))
 
 

@@ -44,7 +44,7 @@ class World:
         self.once = scenario.once  # whether what clients a service had to choose from follows from its round alone
         clock = scenario.timeline
         self._slot = to_micro(clock.period) if clock.decide and clock.period else None
-        self._schedule = schedule_of(scenario)
+        self._schedule = schedule_of(scenario, seed)
         self._names = [service.name for service in scenario.services]
         self._closed = 0  # the last round that clients have learned from
         # Screens look at the same few rounds again and again.

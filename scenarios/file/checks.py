@@ -36,6 +36,7 @@ from scenarios.file.schema import (
     Aggregate,
     ClientCost,
     ClientGroup,
+    ClientPresence,
     ClientResponse,
     Clients,
     CostUnit,
@@ -103,6 +104,7 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     yield from _streams(scenario)
     yield from _budget_caps(scenario)
     yield from _continuous(scenario)
+    yield from _presence(scenario, played=catalogue.played)
     yield from _market_size(scenario)
     yield from _aggregation(scenario)
     yield from _conduct(scenario)
@@ -114,11 +116,10 @@ def _check(scenario: Scenario, catalogue: Catalogue) -> Iterator[Mistake]:
     else:
         rules = [*_options(scenario), *check_interventions(scenario, catalogue.names)]
         yield from rules or _not_cleared(scenario)
-        for key, read in (("availability", trace_of), ("devices", devices_of)):
-            try:
-                read(scenario)
-            except InputError as error:
-                yield Mistake(("clients", key), str(error))
+        try:
+            devices_of(scenario)
+        except InputError as error:
+            yield Mistake(("clients", "devices"), str(error))
     used: dict[str, DatasetInfo] = {}
     for i, service in enumerate(scenario.services):
         name = service.dataset
@@ -229,8 +230,11 @@ def _budget_caps(scenario: Scenario) -> Iterator[Mistake]:
 
 def _continuous(scenario: Scenario) -> Iterator[Mistake]:
     """Yield what a market whose work outlasts its rounds lacks or cannot have, and what only such a market has."""
-    clock, market = scenario.timeline, scenario.market
+    clock, market, clients = scenario.timeline, scenario.market, scenario.clients
     if not clock.continuous:
+        if clients.presence != ClientPresence():
+            what = 'says when clients come and go at any instant; set timeline.mode to "continuous", or remove it'
+            yield Mistake(("clients", "presence"), what)
         given = [("services", i, "aggregate") for i, it in enumerate(scenario.services) if it.aggregate]
         for path in [*((("timeline", "aggregate"),) if clock.aggregate != Aggregate() else ()), *given]:
             what = (
@@ -256,6 +260,32 @@ def _continuous(scenario: Scenario) -> Iterator[Mistake]:
         yield Mistake(
             ("clients", "response"), "cannot be given where work outlasts rounds (timeline.mode); remove one of them"
         )
+
+
+def _presence(scenario: Scenario, *, played: bool) -> Iterator[Mistake]:
+    """Yield what is said twice, or by halves, of when clients are there; files of a run that was played may be gone."""
+    clients, presence = scenario.clients, scenario.clients.presence
+    missing = [key for key in ("stay_seconds", "away_seconds") if getattr(presence, key) is None]
+    if missing and presence != ClientPresence():
+        yield Mistake(("clients", "presence", missing[0]), "is missing")
+    if presence.given and clients.availability is not None:
+        yield Mistake(("clients", "presence"), "cannot be given together with clients.availability; remove one of them")
+    instants = presence.given
+    if clients.availability is not None:
+        if played:
+            return
+        try:
+            trace = trace_of(scenario)
+        except InputError as error:
+            yield Mistake(("clients", "availability"), str(error))
+            return
+        instants = trace is not None and trace.intervals.instants
+        if instants and scenario.timeline.period is None:
+            what = 'is in seconds, and rounds may take any time; set timeline.mode to "continuous", or list rounds'
+            yield Mistake(("clients", "availability"), what)
+    if clients.offline_work == "lost" and not instants:
+        what = "says nothing unless clients come and go at any instant (clients.presence, or a trace in seconds)"
+        yield Mistake(("clients", "offline_work"), what)
 
 
 def _market_size(scenario: Scenario) -> Iterator[Mistake]:

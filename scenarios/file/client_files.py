@@ -7,7 +7,9 @@ training split.
 ``clients.devices`` is a CSV file with the header ``speed,download_mbps,upload_mbps``, a device in each line.
 
 ``clients.availability`` is a CSV file with the header ``client,from,to``, such as ``0,1,40``. A client is there from
-one round to another, both included, and may have several such intervals.
+one round to another, both included, and may have several such intervals. With the header
+``client,from_second,to_second`` intervals are in simulated seconds: a client comes at their start, and is gone at their
+end.
 """
 
 import csv
@@ -18,12 +20,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from des.schedule import Availability, Presence
+from des.clock import Microseconds
+from des.money import MICRO, to_micro
+from des.schedule import Availability, OnlineTimes
+from fl.arrays import IntArray
 from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
 from fl.data.partition import Dirichlet, Division, Iid, Listed, Partition, Shards
@@ -169,7 +173,7 @@ def _entries(path: str, content: bytes) -> Iterator[tuple[str, int, int]]:
     if text.lstrip()[:1] in {"{", "["}:
         yield from _entries_of_json(path, text)
     else:
-        for where, (client, image) in _rows(path, text, ("client", "image"), _whole):
+        for where, (client, image) in _rows(path, text, dict.fromkeys(("client", "image"), _whole)):
             yield where, client, image
 
 
@@ -212,7 +216,7 @@ def devices_of(scenario: Scenario) -> Devices | None:
 @lru_cache(maxsize=4)
 def _devices(path: str, content: bytes) -> Devices:
     columns = "speed", "download_mbps", "upload_mbps"
-    rows = [row for _, row in _rows(path, _decoded(path, content), columns, _amount)]
+    rows = [row for _, row in _rows(path, _decoded(path, content), dict.fromkeys(columns, _amount))]
     if not rows:
         raise InputError(f"{path}: has no devices")
     speed, download, upload = (tuple(column) for column in zip(*rows, strict=True))
@@ -227,11 +231,18 @@ def _amount(where: str, text: str) -> float:
     return float(text)
 
 
+class Intervals(NamedTuple):
+    """The intervals in which clients are there."""
+
+    rows: IntArray  # [n, 3] the client, and its first and last round; or when it comes and goes, in microseconds
+    instants: bool  # whether they are instants
+
+
 @dataclass(frozen=True, slots=True)
 class Trace:
     """A trace that was read."""
 
-    intervals: tuple[Presence, ...]  # in the order of the file
+    intervals: Intervals  # in the order of the file
     sha256: str  # of the file
 
 
@@ -248,20 +259,35 @@ def require_same_trace(scenario: Scenario, meta: Mapping[str, Any], where: str) 
         raise InputError(f"{where}: {text} is not the trace with which the run was played")
 
 
-def availability_of(scenario: Scenario) -> Availability | None:
+def availability_of(scenario: Scenario, seed: int) -> Availability | None:
     """Return when the scenario's clients are there; None if they always are."""
-    intervals = intervals_of(scenario)
-    return None if intervals is None else Availability(scenario.clients.count, intervals)
-
-
-def intervals_of(scenario: Scenario) -> Sequence[Presence] | None:
-    """Return the intervals of the trace, without clients that own no image; None if all clients are always there."""
-    trace, absent = trace_of(scenario), without_images(scenario)
-    if trace is None and not absent:
+    intervals, clients = intervals_of(scenario, seed), scenario.clients
+    if intervals is None:
         return None
-    clients = range(scenario.clients.count)
-    everything = [Presence(client, 1, scenario.rounds) for client in clients] if trace is None else trace.intervals
-    return [interval for interval in everything if interval.client not in absent]
+    if not intervals.instants:
+        return Availability(clients.count, intervals.rows)
+    ends_work = clients.offline_work == "lost"
+    return OnlineTimes(clients.count, intervals.rows, _period(scenario), ends_work=ends_work)
+
+
+def intervals_of(scenario: Scenario, seed: int) -> Intervals | None:
+    """Return when clients are there, without those that own no image; None if all clients are always there."""
+    trace, presence, absent = trace_of(scenario), scenario.clients.presence, without_images(scenario)
+    count = scenario.clients.count
+    if trace is not None:
+        found = trace.intervals
+    elif presence.given:
+        found = Intervals(presence.drawn(count, scenario.rounds * _period(scenario), seed), instants=True)
+    elif absent:
+        rounds = np.full(count, scenario.rounds)
+        found = Intervals(np.stack([np.arange(count), np.ones_like(rounds), rounds], axis=1), instants=False)
+    else:
+        return None
+    return found._replace(rows=found.rows[~np.isin(found.rows[:, 0], [*absent])]) if absent else found
+
+
+def _period(scenario: Scenario) -> Microseconds:
+    return to_micro(scenario.timeline.period or 0)
 
 
 def read_trace(
@@ -274,48 +300,56 @@ def read_trace(
 
 @lru_cache(maxsize=4)
 def _trace(path: str, content: bytes, clients: int, rounds: int) -> Trace:
-    rows = _rows(path, _decoded(path, content), ("client", "from", "to"), _whole)
-    placed = [(where, _interval(where, row, clients)) for where, row in rows]
-    _refuse_overlaps(placed)
-    intervals = tuple(interval for _, interval in placed)
-    _refuse_gaps(path, intervals, clients, rounds)
+    text = _decoded(path, content)
+    instants = text.partition("\n")[0].strip() == ",".join(_INSTANTS)
+    columns = _INSTANTS if instants else dict.fromkeys(("client", "from", "to"), _whole)
+    places, rows = list[str](), list[list[int]]()
+    for where, row in _rows(path, text, columns):
+        _check_interval(where, row, clients, instants=instants)
+        places.append(where)
+        rows.append(row)
+    intervals = Intervals(np.array(rows, dtype=np.int64).reshape(-1, 3), instants)
+    _refuse_overlaps(places, intervals)
+    _refuse_absence(path, intervals, clients, rounds)
     return Trace(intervals, hashlib.sha256(content).hexdigest())
 
 
-def _interval(where: str, row: list[int], clients: int) -> Presence:
-    interval = Presence(*row)
-    if interval.first < 1:
+def _check_interval(where: str, row: list[int], clients: int, *, instants: bool) -> None:
+    client, first, last = row
+    if not instants and first < 1:
         raise InputError(f"{where}: from must be at least 1: rounds are counted from 1")
-    if interval.last < interval.first:
-        raise InputError(f"{where}: the interval from {interval.first} to {interval.last} is empty")
-    if interval.client >= clients:
-        raise InputError(f"{where}: unknown client {number(interval.client)}; clients are 0 to {number(clients - 1)}")
-    return interval
+    if last < first + instants:
+        begin, end = (f"{at / MICRO:.6f} s" if instants else f"{at}" for at in (first, last))
+        raise InputError(f"{where}: the interval from {begin} to {end} is empty")
+    if client >= clients:
+        raise InputError(f"{where}: unknown client {number(client)}; clients are 0 to {number(clients - 1)}")
 
 
-def _refuse_overlaps(placed: list[tuple[str, Presence]]) -> None:
-    in_order = sorted(enumerate(placed), key=lambda item: item[1][1])
-    for (place, (_, interval)), (next_place, (_, following)) in pairwise(in_order):
-        if following.client == interval.client and following.first <= interval.last:
-            earlier, later = (placed[at][0] for at in sorted((place, next_place)))
-            raise InputError(f"{later}: overlaps {earlier}, another interval of client {interval.client}")
+def _refuse_overlaps(places: Sequence[str], intervals: Intervals) -> None:
+    client, first, last = intervals.rows.T
+    order = np.lexsort((last, first, client))
+    one, following = order[:-1], order[1:]
+    begins_before = first[following] < last[one] + (not intervals.instants)
+    if len(found := np.flatnonzero((client[following] == client[one]) & begins_before)):
+        at = int(found[0])
+        earlier, later = (places[place] for place in sorted((int(one[at]), int(following[at]))))
+        raise InputError(f"{later}: overlaps {earlier}, another interval of client {client[one[at]]}")
 
 
-def _refuse_gaps(path: str, intervals: tuple[Presence, ...], clients: int, rounds: int) -> None:
-    """Refuse a client without a round, and a round without a client: either is a trace of another market.
+def _refuse_absence(path: str, intervals: Intervals, clients: int, rounds: int) -> None:
+    """Refuse a client without an interval, and a round without a client: either is a trace of another market.
 
-    A client may be there after the last round alone: a run may be shorter than its trace.
+    A client may be there after the last round alone: a run may be shorter than its trace. Where intervals are not in
+    rounds, there may be nobody for a while.
     """
+    client, first, last = intervals.rows.T
+    if len(never := np.setdiff1d(np.arange(clients), client)):
+        raise InputError(f"{path}: client {never[0]} is never there; give it an interval, or take it out of the market")
+    if intervals.instants:
+        return
     there = np.zeros(rounds + 2, dtype=np.int64)
-    seen = np.zeros(clients, dtype=np.bool_)
-    for client, first, last in intervals:
-        if first <= rounds:
-            there[first] += 1
-            there[min(last, rounds) + 1] -= 1
-        seen[client] = True
-    if not seen.all():
-        client = int(np.flatnonzero(~seen)[0])
-        raise InputError(f"{path}: client {client} is never there; give it an interval, or take it out of the market")
+    np.add.at(there, first[first <= rounds], 1)
+    np.add.at(there, np.minimum(last[first <= rounds], rounds) + 1, -1)
     if len(empty := np.flatnonzero(there.cumsum()[1 : rounds + 1] == 0)):
         raise InputError(
             f"{path}: in round {number(int(empty[0]) + 1)} of {number(rounds)} no client is there; each round needs one"
@@ -338,9 +372,11 @@ def _decoded(path: str, content: bytes) -> str:
 
 
 def _rows(
-    path: str, text: str, columns: Sequence[str], read: Callable[[str, str], Number]
+    path: str,
+    text: str,
+    columns: Mapping[str, Callable[[str, str], Number]],  # what reads a value of each, given its place
 ) -> Iterator[tuple[str, list[Number]]]:
-    """Yield the rows, each with its place, which is the file and the line; ``read`` reads the numbers in them."""
+    """Yield the rows, each with its place, which is the file and the line."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         if (found := next(reader, [])) != [*columns]:
@@ -350,7 +386,8 @@ def _rows(
             where = f"{path}:{reader.line_num}"
             if len(row) != len(columns):
                 raise InputError(f"{where}: has {len(row)} values, not {len(columns)}")
-            yield where, [read(f"{where}: {name}", value) for name, value in zip(columns, row, strict=True)]
+            cells = zip(columns.items(), row, strict=True)
+            yield where, [read(f"{where}: {name}", value) for (name, read), value in cells]
     except csv.Error as error:
         raise InputError(f"{path}:{reader.line_num}: is not CSV: {error}") from error
 
@@ -360,3 +397,13 @@ def _whole(where: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= 9):
         raise InputError(f"{where} must be a whole number below a billion, not {printable(text[:20])!r}")
     return int(text)
+
+
+def _instant(where: str, text: str) -> Microseconds:
+    """Return an instant, in seconds, that stands in a file as text."""
+    if not (match := re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,6}))?", text)):
+        raise InputError(f"{where} must be seconds, with at most six decimals, not {printable(text[:20])!r}")
+    return int(match[1]) * MICRO + int((match[2] or "").ljust(6, "0"))
+
+
+_INSTANTS: Mapping[str, Callable[[str, str], int]] = {"client": _whole, "from_second": _instant, "to_second": _instant}

@@ -32,7 +32,10 @@ from pydantic_core import PydanticCustomError, PydanticKnownError
 from des.behaviour import BEHAVIOURS, TRUTHFUL
 from des.cost import COSTS, LINEAR, PrivateType
 from des.mechanism import DEFAULT, MECHANISMS
+from des.money import to_micro
 from des.response import RESPONSES
+from des.schedule import ComingAndGoing
+from fl.arrays import IntArray
 from fl.backends import BACKENDS
 from fl.data.dirichlet import LEAST, MOST
 from fl.data.emd import largest_emd
@@ -324,6 +327,40 @@ class ClientLasting(TomlTable):
     ] = 0.0
 
 
+class ClientPresence(TomlTable):
+    """The times that clients stay and are away: exponential, so that they come as in a Poisson process."""
+
+    stay_seconds: Annotated[
+        Span | None, Unit("seconds"), Doc("Mean time that a client stays, seconds. Absent: clients are always there.")
+    ] = None
+    away_seconds: Annotated[
+        Span | None,
+        Unit("seconds"),
+        Doc("Mean time that it is away, seconds, in the hours in which clients come."),
+    ] = None
+    hours: Annotated[
+        Several[Annotated[float, Ge(0), Le(24)]],
+        MinLen(2),
+        MaxLen(2),
+        Doc("""The hours of the day between which clients come, perhaps over midnight ([22, 7]); a run begins at
+        midnight."""),
+    ] = (0.0, 24.0)
+    other_hours: Annotated[
+        Share, Doc("The rate at which they come in the other hours, as a part of that in these.")
+    ] = 0.0
+
+    @property
+    def given(self) -> bool:
+        """Whether clients come and go so."""
+        return self.stay_seconds is not None and self.away_seconds is not None
+
+    def drawn(self, clients: int, until: int, seed: int) -> IntArray:
+        """Return when clients come and go, as ``ComingAndGoing.draw`` does."""
+        stay, away = (to_micro(it or 0) for it in (self.stay_seconds, self.away_seconds))
+        begin, end = (to_micro(hour * 3_600) for hour in self.hours)
+        return ComingAndGoing(stay, away, (begin, end), self.other_hours).draw(clients, until, seed)
+
+
 def _given(part: TomlTable) -> dict[str, Any]:
     """Return the keys of a part of a table that stand in the file."""
     return {key: value for key, value in part if value is not None}
@@ -388,9 +425,19 @@ class Clients(TomlTable):
     ] = 0.0
     availability: Annotated[
         FilePath | None,
-        Doc("""CSV file that says in which rounds each client is there (client,from,to); the others are offline.
-        Absent: all are there in all rounds."""),
+        Doc("""CSV file that says in which rounds each client is there (client,from,to), or, where the mode is
+        continuous, when (client,from_second,to_second); the others are offline. Absent: all are always there."""),
     ] = None
+    presence: Annotated[
+        ClientPresence,
+        Field(exclude_if=lambda it: it == ClientPresence()),
+        Doc("The times that clients stay and are away, in place of a trace, where the mode is continuous."),
+    ] = ClientPresence()
+    offline_work: Annotated[
+        Literal["continues", "lost"],
+        Field(exclude_if=lambda it: it == "continues"),
+        Doc("""What becomes of the work of a client that goes at an instant: it continues, or is lost and not paid."""),
+    ] = "continues"
     behaviour: Annotated[ClientBehaviour, Doc("The clients' behaviour: what they bid and report.")] = ClientBehaviour()
     lasting: Annotated[ClientLasting, Doc("The persistence of a client's data from round to round.")] = ClientLasting()
     response: Annotated[

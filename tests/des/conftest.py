@@ -13,7 +13,7 @@ from des.costs.linear import Linear
 from des.market import Market
 from des.mechanism import Mechanism
 from des.observation import Observation, Offer
-from des.schedule import Change, Conditions, Schedule
+from des.schedule import Availability, Change, Conditions, Schedule
 from des.service import ServiceSpec
 from des.timeline import Durations
 from fl.data.dqi import PUBLISHED
@@ -55,10 +55,12 @@ def market_of(
     terms: ContractTerms | None = None,
     sequential: bool = False,
     triggers: Sequence[Trigger] | None = None,
+    availability: Availability | None = None,
     **clients_with: Any,
 ) -> Market:
     specs = [replace(PLAIN_SERVICE, name=s) if isinstance(s, str) else s for s in services]
     population = changed(clients, **clients_with)
+    budgets = {spec.name: spec.budget for spec in specs}
     return Market(
         population,
         specs,
@@ -66,7 +68,7 @@ def market_of(
         rounds,
         federation or StubFederation(),
         seed,
-        Schedule(Conditions({spec.name: spec.budget for spec in specs}, population.cores), interventions),
+        Schedule(Conditions(budgets, population.cores, availability=availability), interventions),
         mechanism,
         terms,
         sequential=sequential,

@@ -18,7 +18,7 @@ from des.mechanism import Book, Clearing
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Offer
 from des.ongoing import Ongoing
-from des.schedule import Change
+from des.schedule import Change, OnlineTimes
 from des.timeline import Durations
 from fl.surrogate.learning_curves import SurrogateFederation
 from fl.training.trigger import TRIGGERS, Trigger
@@ -320,3 +320,73 @@ def test_a_mechanism_sees_the_cores_that_are_free_whenever_it_clears(
     play(market, {"alpha": alpha}, {"beta": beta, "gamma": gamma}, {"alpha": alpha}, {"alpha": alpha})
     # in the third period more cores are at work than there are, and then as many
     assert seen == [([0], [2]), ([1, 2], [1]), ([2], [1]), ([0], [1])]
+
+
+def online(*intervals: tuple[int, float, float], clients: int = 1, ends_work: bool = False) -> OnlineTimes:
+    """Clients that come and go at these seconds, in periods of two."""
+    rows = [(client, int(begin * SECOND), int(end * SECOND)) for client, begin, end in intervals]
+    return OnlineTimes(clients, np.array(rows, dtype=np.int64), 2 * SECOND, ends_work=ends_work)
+
+
+def test_who_comes_in_the_middle_of_a_period_takes_the_best_offer_that_stands(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    market = market_with("fedasync", "fedasync", availability=online((0, 0.75, 9.0)))
+    first, second = play(market, {"alpha": make_offer((0, 4.0)), "beta": make_offer((0, 5.0))}, {})
+    assert [(it.service, it.outcome, it.start, it.end) for it in first.offers] == [
+        ("alpha", Outcome.OUTBID, None, None), ("beta", Outcome.SERVED, 750_000, 3_750_000)
+    ]  # fmt: skip
+    assert times(first, Kind.AWARD) == times(first, Kind.TRAIN_START) == [("beta", 0.75)]
+    assert times(second, Kind.PAY) == [("beta", 3.75)]
+
+
+def test_who_goes_takes_no_new_work_until_it_comes_again(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Work of 0.5 seconds. The client goes at 0.5, the instant at which it is done, and comes again at 1.25."""
+    clock = Durations(0.0, 0.5, period=2.0)
+    market = market_with(
+        "fedasync", "fedasync", clock=clock, availability=online((0, 0.0, 0.5), (0, 1.25, 1.5), (0, 2.0, 3.0))
+    )
+    first, second = play(
+        market, {"alpha": make_offer((0, 5.0)), "beta": make_offer((0, 4.0))}, {"alpha": make_offer((0, 5.0))}
+    )
+    assert [(it.service, it.start, it.end) for it in (*first.offers, *second.offers)] == [
+        ("alpha", 0, 500_000), ("beta", 1_250_000, 1_750_000), ("alpha", 2_000_000, 2_500_000)
+    ]  # fmt: skip
+
+
+def test_work_goes_on_without_a_client_or_is_lost_and_not_paid(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Work of 3 seconds, of a client that goes after 3, or a microsecond before that."""
+    for end, ends_work, outcome in (
+        (2.999999, False, Outcome.SERVED), (3.0, True, Outcome.SERVED), (2.999999, True, Outcome.DROPPED)
+    ):  # fmt: skip
+        market = market_with("fedasync", availability=online((0, 0.0, end), ends_work=ends_work))
+        [first, second] = play(market, {"alpha": make_offer((0, 5.0))}, {})
+        served = outcome is Outcome.SERVED
+        [offer], account = first.offers, market.ledger.accounts["alpha"]
+        assert (offer.outcome, offer.paid, offer.end) == (
+            outcome, 5_000_000 if served else None, 3_000_000 if served else 2_999_999
+        )  # fmt: skip
+        assert (account.paid, account.committed, len(second.models)) == (5_000_000 * served, 0, served)
+
+
+def test_a_period_has_the_clients_that_are_there_at_some_time_in_it(market_with: Callable[..., Market]) -> None:
+    there = online((0, 0.0, 2.0), (1, 2.0, 2.5), (2, 3.999999, 4.0), (3, 1.999999, 4.000001), clients=5)
+    market = market_with("fedasync", count=5, availability=there)
+    seen = []
+    for _ in range(3):
+        seen.append(sorted(market.open_round()["alpha"].offline))
+        market.close_round({"alpha": Offer.none()})
+    assert seen == [[1, 2, 4], [0, 4], [0, 1, 2, 4]]
+
+
+def test_who_comes_as_the_period_ends_is_there_for_the_offers_of_the_next_one(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    market = market_with("fedasync", count=2, availability=online((0, 2.0, 9.0), (1, 0.0, 9.0), clients=2))
+    first, second = play(market, {"alpha": make_offer((1, 5.0))}, {"alpha": make_offer((0, 5.0))})
+    assert times(second, Kind.AWARD) == [("alpha", 2.0)]
+    assert len(first.offers) == 1

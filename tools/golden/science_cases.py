@@ -359,6 +359,17 @@ CASES: Mapping[str, Case] = {
         "stragglers", TRAINED
         | {"timeline.mode": "continuous", "timeline.slot": 6.0, "timeline.decide": ["model"]},
     ),
+    "clients that come and go": Case(
+        "paper", QUICK | _played(("hqfa", "greedy", "random"))
+        | {"timeline.mode": "continuous", "timeline.slot": 10.0, "timeline.aggregate.kind": "fedasync",
+           "clients.presence": {"stay_seconds": 12.0, "away_seconds": 5.5, "hours": [23.99, 0.02], "other_hours": 0.3},
+           "clients.offline_work": "lost"},
+    ),
+    "clients that come and go, trained": Case(
+        "stragglers", TRAINED
+        | {"clients.presence": {"stay_seconds": 9.0, "away_seconds": 4.0, "hours": [0, 0.001], "other_hours": 0.5},
+           "clients.offline_work": "lost"},
+    ),
     "best responses": Case(
         "paper", QUICK | _played(("hqfa", "greedy", "worth"))
         | {"clients.response": {"kind": "quadratic", "of": "data", "options": {"curvature": 0.7}}},

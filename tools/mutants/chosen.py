@@ -37,6 +37,8 @@ _AGGREGATED, _RULES = ("tests/fl/training/test_aggregation.py",), "fl/training/a
 _ONGOING, _WORK = "des/ongoing.py", ("tests/des/test_ongoing.py",)
 _CLOCK, _PEOPLE = ("tests/des/test_clock.py",), "des/clients/population.py"
 _PLAYED = ("tests/scenarios/test_continuous.py",)
+_SCHEDULE, _VERIFY = "des/schedule.py", "flmarket/analysis/verification"
+_COMES = ("tests/scenarios/test_presence.py",)
 _TRIGGERED = ("tests/fl/training/test_triggers.py",)
 _HIRED, _CONTRACTS, _TURNS = "des/contracts.py", ("tests/des/test_contracts.py",), ("tests/des/test_turns.py",)
 
@@ -55,6 +57,17 @@ CHOSEN = (
     Chosen(_CLEARING, "compute + self._download.of(size, clients)", "compute + self._upload.of(size, clients)", _CLOCK),
     Chosen(_PEOPLE, "spec.devices else purpose", 'spec.devices else "speed"', _CLOCK),
     Chosen(_PEOPLE, '"speed" if spec.devices else purpose', "purpose", ("tests/scenarios/test_devices.py",)),
+    # clients that come and go
+    Chosen(_SCHEDULE, "> (round_ - 1) * self._period", "> round_ * self._period", _WORK),
+    Chosen(_SCHEDULE, 'start, side="right")', 'start, side="left")', ("tests/des/test_schedule.py",)),
+    Chosen(_SCHEDULE, "~there & (", "(", ("tests/des/test_schedule.py",)),
+    Chosen(_SCHEDULE, "if self._ends_work else NEVER", "", _WORK),
+    Chosen(_CLEARING, "there = (c for c in there if online.is_there(c, now))", "pass", _WORK),
+    Chosen(_ONGOING, "if (freed or came) and time", "if freed and time", _WORK),
+    Chosen(f"{_VERIFY}/ongoing_work.py", "if self._goes(it) > self._now]", "if True]", _COMES),
+    Chosen(f"{_VERIFY}/ongoing_work.py", "if state.now < it[0] < until)", "if False)", _COMES),
+    Chosen(f"{_VERIFY}/ongoing_work.py", 'offline_work == "lost"', 'offline_work == "gone"', _COMES),
+    Chosen(f"{_VERIFY}/round_conditions.py", "last, begin, end = last - 1,", "last, begin, end = last,", _COMES),
     # work that outlasts rounds
     Chosen(_ONGOING, "it[0] > clock.now]", "it[0] >= clock.now]", _WORK),
     Chosen(_ONGOING, "if freed and time != until and not decided:", "if freed and not decided:", _WORK),

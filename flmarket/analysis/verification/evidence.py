@@ -26,7 +26,6 @@ from des.money import MICRO, MicroArray
 from des.observation import Status
 from des.response import RESPONSES, Response
 from des.responses.moral_hazard import MoralHazard
-from des.schedule import Presence
 from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from fl.data.dataset import DatasetInfo
@@ -42,7 +41,7 @@ from flmarket.analysis.verification.round_conditions import Hired, RoundConditio
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, contract_terms, fits_of, population_spec
 from scenarios.file.checks import played
-from scenarios.file.client_files import intervals_of, require_same_clients, trace_of
+from scenarios.file.client_files import Intervals, intervals_of, require_same_clients, trace_of
 from scenarios.file.interventions import at
 from scenarios.file.schema import Market, NamedPlugin, Scenario
 from scenarios.loader import parse
@@ -124,7 +123,7 @@ class KnownData:
 
 _OF_THE_RUN = (
     "places", "stay", "all_rounds", "starts", "slots", "data", "recorded",
-    "other_plugins", "behaviour", "population", "other_fits", "_intervals",
+    "other_plugins", "behaviour", "population", "other_fits", "_intervals", "online",
 )  # fmt: skip
 """The attributes of ``Logs`` that do not depend on its rounds."""
 
@@ -444,7 +443,7 @@ class Logs:
     @cached_property
     def ongoing(self) -> Followed | None:
         """The work that outlasts rounds, followed again; None where none does, or where a rule of it is not here."""
-        if not self._outlasts or not all(map(self._is_here, self.scenario.triggers())):
+        if not self._outlasts or self._trace_is_gone or not all(map(self._is_here, self.scenario.triggers())):
             return None
         try:
             triggers = [it.create() for it in self.scenario.triggers()]
@@ -521,7 +520,7 @@ class Logs:
                 f"accuracies and rewards of {', '.join(names)} beyond six decimals, as the data set, or the learning "
                 "curve, of the run is not here"
             )
-        if self._intervals is None and self.scenario.clients.availability is not None:
+        if self._trace_is_gone:
             yield "which clients are there, as the trace of the run is not here"
 
     @cached_property
@@ -663,11 +662,25 @@ class Logs:
             hired.fees.extend((first + m, *of) for of in contracts.cancel(number, m))
         contracts.end_round(number)
 
+    @property
+    def _trace_is_gone(self) -> bool:
+        return self._intervals is None and self.scenario.clients.availability is not None
+
     @cached_property
-    def _intervals(self) -> Sequence[Presence] | None:
+    def online(self) -> Mapping[int, list[tuple[int, int]]] | None:
+        """When clients come and go, microseconds, by client; None where they are there for whole rounds."""
+        if self._intervals is None or not self._intervals.instants:
+            return None
+        found: dict[int, list[tuple[int, int]]] = {client: [] for client in range(self.scenario.clients.count)}
+        for client, begin, end in self._intervals.rows.tolist():
+            found[client].append((begin, end))
+        return found
+
+    @cached_property
+    def _intervals(self) -> Intervals | None:
         """The intervals in which clients are there; None if they always are, or if the trace is gone or has changed."""
         try:
-            trace, intervals = trace_of(self.scenario), intervals_of(self.scenario)
+            trace, intervals = trace_of(self.scenario), intervals_of(self.scenario, self.seed)
         except InputError:
             return None
         recorded = self.meta.get("availability", {}).get("sha256")

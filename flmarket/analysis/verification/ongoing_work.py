@@ -4,7 +4,7 @@ It shares no code with ``des.ongoing``. Where work outlasts rounds, what stands 
 offers of earlier rounds, whose clients are still at work.
 """
 
-from collections import defaultdict
+from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
@@ -46,6 +46,9 @@ class Followable(Timed, Protocol):
 
     @property
     def answered(self) -> Rows: ...
+
+    @property
+    def online(self) -> Mapping[int, list[tuple[int, int]]] | None: ...
 
     @property
     def held_sizes(self) -> IntArray: ...
@@ -143,10 +146,13 @@ class _Follower:
         self._number, self._now, made = number, state.now, len(found.models)
         self._lost(active)
         self._open(number, mechanism, active)
-        self._begin(None)
         slot = round((logs.scenario.timeline.slot or 0) * MICRO)
         until = state.now - state.now % slot + slot
-        if not self._work(until, active):
+        self._expect(until)
+        self._begin(None)
+        decided = self._work(until, active)
+        self._coming.clear()
+        if not decided:
             self._now = until
             for m in active:
                 self._model(m, closing=True)
@@ -225,6 +231,7 @@ class _Follower:
         slot, since = divmod(self._now, round((self.logs.scenario.timeline.slot or 0) * MICRO))
         if freed is not None or since:  # who leaves in a slot takes no work after its start
             clients = [it for it in clients if self.logs.population.departs(slot + 1, it) is None]
+        clients = [it for it in clients if self._goes(it) > self._now]
         rows = np.array(sorted(it for c in clients if free[c] > 0 for it in self._standing.get(c, ())), dtype=np.int64)
         if not len(rows):
             return
@@ -240,9 +247,24 @@ class _Follower:
         for job in begun:
             self._event(Kind.TRAIN_START, job.m, job.client, job.core)
 
+    def _expect(self, until: int) -> None:
+        """Note who comes before an instant: those with an offer, or all who make services decide again."""
+        own = self.logs.online or {}
+        who = own if "free" in self.logs.scenario.timeline.decide else self._standing
+        times = ((begin, client) for client in who for begin, _ in own.get(client, ()))
+        self._coming = deque(sorted(it for it in times if self._now < it[0] < until))
+
+    def _goes(self, client: int) -> float:
+        """Return when a client that is there goes; 0 for one that is not there."""
+        if self.logs.online is None:
+            return np.inf
+        return next((end for begin, end in self.logs.online[client] if begin <= self._now < end), 0)
+
     def _award(self, row: int, client: int, core: int, price: int) -> Begun:
         state, at, logs = self.sofar, self._first + row, self.logs
         compute, limit = int(self._compute[at]), int(self._limit[at])
+        if logs.scenario.clients.offline_work == "lost":
+            limit = int(min(limit, self._goes(client) - self._now))
         whole, m = compute + int(self._upload[at]), int(self._book.services[row])
         delivers, end = whole <= limit, self._now + min(whole, limit)
         self._standing[client].remove(row)
@@ -266,9 +288,11 @@ class _Follower:
 
         Return whether services decide again before, as something happens.
         """
-        agenda, start, decide = self.sofar.agenda, self._now, self.logs.scenario.timeline.decide
-        while agenda and (until is None or agenda[0][0] <= until):
-            self._now, freed, models = agenda[0][0], list[int](), len(self.found.models)
+        agenda, coming, start, decide = self.sofar.agenda, self._coming, self._now, self.logs.scenario.timeline.decide
+        while heads := [it[0][0] for it in (agenda, coming) if it]:
+            if until is not None and min(heads) > until:
+                break
+            self._now, freed, models = min(heads), list[int](), len(self.found.models)
             while agenda and agenda[0][0] == self._now:
                 _, ends, _, job = heappop(agenda)
                 if not ends:
@@ -284,6 +308,8 @@ class _Follower:
                     self.sofar.kept[job.m] += job.price
                 if job.m in staying:
                     self._model(job.m, closing=False)
+            while coming and coming[0][0] == self._now:
+                freed.append(coming.popleft()[1])
             if until is None or self._now == until:
                 continue
             if self._now > start and (

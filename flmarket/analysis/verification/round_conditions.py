@@ -9,11 +9,11 @@ import numpy as np
 from des.contracts import Contract, Contracts, total_of
 from des.mechanism import DEFAULT, known
 from des.money import MICRO, Micro, to_micro
-from des.schedule import Presence
 from fl.arithmetic.draws import draw_key, uniforms
 from fl.arithmetic.elementary import log
 from fl.arrays import BoolArray, FloatArray, IntArray
 from scenarios.build import cores_of
+from scenarios.file.client_files import Intervals
 from scenarios.file.interventions import at, offline_at
 from scenarios.file.schema import Scenario
 
@@ -85,13 +85,16 @@ def conditions(
     slots: Sequence[int],  # those in which the round before began, 0 for the first, and the round itself
     starts: Sequence[int],  # when the two began, in microseconds
     # when clients are there; None if they always are, or if it is not known any more
-    intervals: Sequence[Presence] | None = None,
+    intervals: Intervals | None = None,
 ) -> RoundConditions:
     then = at(scenario, number)
     offline = offline_at(scenario, number)
     if intervals is not None:
-        there = {client for client, first, last in intervals if first <= slots[1] <= last}
-        offline |= {*range(scenario.clients.count)} - there
+        (client, first, last), begin, end = intervals.rows.T, slots[1], slots[1]
+        if intervals.instants:  # clients are there at the first microsecond of an interval, but not at its last
+            slot = round((scenario.timeline.period or 0) * MICRO)
+            last, begin, end = last - 1, (begin - 1) * slot, end * slot - 1
+        offline |= {*range(scenario.clients.count)} - {*client[(first <= end) & (begin <= last)].tolist()}
     budgets = {service.name: to_micro(service.budget) for service in then.services}
     served, owed, free = contracts.due(offline), contracts.outstanding(number), {}
     due = total_of((it.service, it.price) for it in served)
