@@ -9,7 +9,6 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
-import simpy
 
 from des.money import MICRO
 from fl.arithmetic.elementary import exp
@@ -27,16 +26,6 @@ _BYTE = 8e-6  # seconds that a byte takes at 1 Mbps
 def exact(number: float) -> Fraction:
     """Return the decimal number that is meant: .001 is a thousandth, though no binary number is."""
     return Fraction(repr(float(number)))
-
-
-class Clock(simpy.Environment):
-    """SimPy's event loop on a clock of whole microseconds, from 0 on."""
-
-    _now: Microseconds
-
-    @property
-    def now(self) -> Microseconds:
-        return self._now
 
 
 class WorkTimes:

@@ -18,7 +18,7 @@ from des.allocation import turns_of
 from des.clearing import Platform, training_jobs
 from des.clients.data_tables import PopulationSpec
 from des.clients.population import Population, Qualities
-from des.clock import Clock, Microseconds
+from des.clock import Microseconds
 from des.contracts import Contracts, ContractTerms, total_of
 from des.ledger import Ledger
 from des.log_records import Kind, Outcome, RoundReport
@@ -31,7 +31,7 @@ from des.participation import PublicView, bids_shown, with_budgets
 from des.round_state import Round, round_report
 from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
-from des.timeline import Durations, Job, Journal, Shift
+from des.timeline import Clock, Durations, Job, Journal, Shift
 from fl.arithmetic.draws import draw_key
 from fl.arrays import BoolArray, FloatArray
 from fl.training.jobs import Asynchronous, Diverged, Federation, TrainingOutcome

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 import numpy as np
 import simpy
 
-from des.clock import Clock, Microseconds
+from des.clock import Microseconds
 from des.ledger import Ledger
 from des.log_records import Kind, ModelReport, Outcome
 from des.money import MICRO, Micro, to_micro
 from des.observation import Completed, Progress
-from des.timeline import Durations, Job, Journal
+from des.timeline import Clock, Durations, Job, Journal
 from fl.arrays import BoolArray, read_only
 from fl.training.jobs import Asynchronous, Delivery
 from fl.training.trigger import Gathered, Trigger, answer, share_of

@@ -7,9 +7,19 @@ from functools import partial
 
 import simpy
 
-from des.clock import NEVER, Clock, Microseconds
+from des.clock import NEVER, Microseconds
 from des.log_records import Kind, MarketEvent, Outcome
 from des.money import MICRO, Micro, to_micro
+
+
+class Clock(simpy.Environment):
+    """SimPy's event loop on a clock of whole microseconds, from 0 on."""
+
+    _now: Microseconds
+
+    @property
+    def now(self) -> Microseconds:
+        return self._now
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,6 @@ from des.allocation import NO_CORE
 from des.clearing import Platform
 from des.clients.data_tables import Group, PopulationSpec
 from des.clients.population import Population
-from des.clock import Clock
 from des.costs.linear import Linear
 from des.ledger import Ledger
 from des.mechanism import Fates, Mechanism, Menu, asks_of, clearing_of, learn, menu_of, settlements_of
@@ -24,7 +23,7 @@ from des.observation import Offer
 from des.round_state import Round
 from des.schedule import Conditions
 from des.service import ServiceSpec
-from des.timeline import Durations, Journal
+from des.timeline import Clock, Durations, Journal
 from fl.arrays import BoolArray, read_only
 from fl.data.dqi import PUBLISHED
 from flmarket.benchmark.certify.sampling import IMAGES, SampledMarket
