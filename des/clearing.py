@@ -3,7 +3,8 @@
 The prices, lengths and outcomes of jobs are certain from the awards on.
 """
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
 from math import inf
@@ -41,7 +42,7 @@ from des.schedule import Rules
 from des.service import ServiceSpec
 from des.timeline import Durations, Job
 from fl.arithmetic.draws import draw_key, normals
-from fl.arrays import IntArray, read_only
+from fl.arrays import BoolArray, IntArray, read_only
 from fl.training.jobs import TrainingJob
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import method, plugin_state
@@ -172,9 +173,7 @@ class Platform:
         arrays = services, clients, payments, world.bid[places], current.asks.least[places], budgets
         for array in arrays:
             array.setflags(write=False)  # cheaper than the views that a book takes of others
-        # Not the round itself, which has the book: a circle would wait for the garbage collector.
-        round_ = current.number, current.rounds, world, current.services, current.before, current.left
-        view = partial(_round_view, *round_, record_of(self.mechanism, world.bid))
+        view = partial(self._seen(current), current.left, services, record_of(self.mechanism, world.bid))
         now = current.conditions
         return Book(*arrays, now.cores, tie_order, view, cores_of=now.cores_of)
 
@@ -314,6 +313,9 @@ class Platform:
             return []
         places = np.array(open_rows, dtype=np.int64)
         part = standing.book.some(places, read_only(free) if taken else current.conditions.cores_of)
+        if self.mechanism.clears_standing:
+            stand = [standing.terms[row][1] for own in rows.values() for row in own]
+            part = replace(part, view=partial(self._seen(current), [None] * len(current.services), stand))
         clearing = clearing_of(self.mechanism, part, number)
         won = (clearing.core != NO_CORE).nonzero()[0]
         awarded, columns = [], (places, clearing.core, clearing.price)
@@ -366,6 +368,13 @@ class Platform:
                     )
         return clearing
 
+    def _seen(self, current: Round) -> Callable[..., RoundView]:
+        """Return what makes a mechanism's view of a round from what changes in it."""
+        # Not the round itself, which has the book: a circle would wait for the garbage collector.
+        serves = self._population.spec.serves
+        known = current.number, current.rounds, current.world, current.services, current.before, serves
+        return partial(_round_view, *known)
+
     def _leaves(self, slot: int, client: int) -> bool:
         return self._departing and self._population.departs(slot, client) is not None
 
@@ -381,15 +390,25 @@ def _round_view(
     number: int,
     rounds: int,
     world: Qualities,
-    services: Sequence[ServiceSpec],
+    specs: Sequence[ServiceSpec],
     before: Sequence[float],
+    serves: BoolArray | None,
     left: Sequence[Micro | None],
-    record: IntArray | None,
+    wanting: Sequence[int] | IntArray,  # the service of each offer that stands
+    record: IntArray | None = None,
 ) -> RoundView:
     """Return what a mechanism sees of a round."""
-    states = before, [spec.target_accuracy for spec in services], [inf if it is None else it for it in left]
-    accuracy, target, total_left = (read_only(np.array(it, dtype=np.float64)) for it in states)
-    return RoundView(number, rounds, world.data_size, world.emd, world.seen, accuracy, target, total_left, record)
+    states = (
+        before,
+        [spec.target_accuracy for spec in specs],
+        [inf if it is None else it for it in left],
+        [spec.arrival if spec.came is None else spec.came for spec in specs],
+    )
+    accuracy, target, total_left, arrival = (read_only(np.array(it, dtype=np.float64)) for it in states)
+    demand = read_only(np.bincount(np.asarray(wanting, dtype=np.int64), minlength=len(specs)))
+    able = read_only(np.ones(world.bid.shape, dtype=np.bool_)) if serves is None else serves
+    seen = world.data_size, world.emd, world.seen
+    return RoundView(number, rounds, *seen, accuracy, target, total_left, record, arrival, demand, able)
 
 
 _OF_JOBS = attrgetter("price"), attrgetter("promised"), attrgetter("done")

@@ -7,7 +7,7 @@ once a service has its updates (``settle``); and it may learn from what came of 
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import prod
 from typing import Any, ClassVar, NamedTuple
@@ -52,6 +52,9 @@ class RoundView:
             has none.
         record: [2, M, C] how often each service's offer to each client was taken in earlier rounds, and how often the
             update then arrived; None unless the mechanism says ``counts_deliveries``.
+        arrival: [M] when it came to the market, in rounds: 2.5 is the middle of the second.
+        demand: [M] how many clients each service wants: its offers in this round, or those that still stand.
+        serves: [M, C] whether a client can serve a service at all, by its group (``clients.groups``).
     """
 
     number: int
@@ -63,6 +66,9 @@ class RoundView:
     target: FloatArray
     total_left: FloatArray
     record: IntArray | None = None
+    arrival: FloatArray = field(default_factory=lambda: np.empty(0))
+    demand: IntArray = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    serves: BoolArray = field(default_factory=lambda: np.empty((0, 0), dtype=np.bool_))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +222,14 @@ class Mechanism(ABC):
     Such a mechanism has no options, asks for the bids, remembers nothing, settles nothing and reads neither budgets nor
     the round; many markets can then be cleared in one call, with their clients numbered through. Each class says so for
     itself: it is not inherited.
+    """
+
+    clears_standing: ClassVar[bool] = False
+    """Whether it clears a part of a round's offers by themselves, as cores come free where work outlasts rounds.
+
+    A mechanism that is ``by_client`` always can. Another one goes by ``book.round``, in which ``demand`` then counts
+    the offers that still stand, those to other clients, too, and ``total_left`` is infinity for all. As with the
+    others, it neither remembers nor settles anything.
     """
 
     def __init_subclass__(cls, **options: Any) -> None:

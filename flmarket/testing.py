@@ -496,15 +496,22 @@ def _book(rng: np.random.Generator, seed: int, mechanism: type[Mechanism]) -> Bo
     delivered, late = rng.integers(0, 9, (2, services, _CLIENTS))
     record = read_only(np.array([delivered + late, delivered])) if mechanism.counts_deliveries else None
     left = np.where(accuracy < target, budgets, np.inf)
-    view = RoundView(1, 10, *map(read_only, (size, emd, emd / 2, accuracy, target, left)))
-    view = replace(view, record=record)
+    arrival, serves = rng.integers(1, 4, services).astype(np.float64), rng.random((services, _CLIENTS)) < 0.7
+    serves[m, c] = True
+    view = replace(
+        RoundView(1, 10, *map(read_only, (size, emd, emd / 2, accuracy, target, left))),
+        record=record,
+        arrival=read_only(arrival),
+        demand=read_only(np.bincount(m, minlength=services)),
+        serves=read_only(serves),
+    )
     return Book(m, c, bids + more, bids, bids, budgets, int(rng.integers(1, 4)), ties, lambda: view)
 
 
 def _numbered(book: Book, number: Any) -> Book:
     """Return a book whose clients have other numbers, and the same draws."""
     old, seen = np.argsort(number), book.round
-    columns = {name: read_only(getattr(seen, name)[:, old]) for name in ("data_size", "emd", "dqi")}
+    columns = {name: read_only(getattr(seen, name)[:, old]) for name in ("data_size", "emd", "dqi", "serves")}
     view = replace(seen, **columns, record=None if seen.record is None else read_only(seen.record[..., old]))
     return replace(
         book, clients=number[book.clients], tie_order=lambda clients: book.tie_order(old[clients]), view=lambda: view

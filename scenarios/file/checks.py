@@ -434,7 +434,7 @@ def _not_cleared(scenario: Scenario) -> Iterator[Mistake]:
 def _not_continuous(kind: type[Mechanism]) -> str | None:
     """Return why a mechanism cannot clear cores as they come free; None if it can."""
     refused = {
-        "clears all clients of a round together": not kind.by_client,
+        "clears all clients of a round together": not (kind.by_client or kind.clears_standing),
         "takes offers in several steps": kind.steps is not Mechanism.steps,
         "sets prices after delivery": kind.settle is not Mechanism.settle,
         "learns from rounds that are over": kind.counts_deliveries or kind.close is not Mechanism.close,

@@ -643,7 +643,7 @@ class Market(TomlTable):
         MechanismName,
         Doc("""The rule by which clients serve, and at what price: pay-as-offered (the K highest payments win, and
         each pays what it offered; the paper's), uniform-price, posted-price, proportional-share, iterated, vcg,
-        fair-queue, score-auction, or a plug-in."""),
+        fair-queue, score-auction, scheduler, or a plug-in."""),
     ] = DEFAULT
     options: Annotated[Options, Doc("Settings of the mechanism, as the mechanism documents them.")] = {}
     bids: Annotated[

@@ -43,7 +43,10 @@ from tui.style.sentences import story
 PHONES = {"name": "phones", "count": 5, "cores": 1}
 OWN = {**dict.fromkeys(range(5), 1), **dict.fromkeys(range(5, 16), 2)}
 """The cores of each client of ``quickstart`` where its first five are phones."""
-OPTIONS: dict[str, dict[str, Any]] = {"posted-price": {"price_per_sample": 0.08, "step": 0.1}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "scheduler": {"order": "random"},
+    "posted-price": {"price_per_sample": 0.08, "step": 0.1},
+}
 
 
 def grouped(*groups: dict[str, Any], **changes: Any) -> Scenario:

@@ -203,3 +203,23 @@ def test_a_file_without_services_is_refused_as_before() -> None:
         parse(MARKET)
     with pytest.raises(ScenarioError, match="services: must have at least 1 item"):
         parse(MARKET.replace("rounds", "services = []\nrounds"))
+
+
+ANYONE, FEW = stream(budget=4.0, patience=9.0), stream(name="few", count=2, rate=None, times=[0.0, 3.5], budget=2.0)
+SPECIAL = {"clients.groups": [{"name": "phones", "count": 3, "services": [f"jobs-{n}" for n in range(1, 5)]}]}
+
+
+@pytest.mark.parametrize(
+    ("order", "other"), [("random", "fifo"), ("fifo", "srsf"), ("srsf", "random"), ("venn", "fifo")]
+)
+@pytest.mark.parametrize("clock", [{}, {"timeline": {"slot": 2.0, "deadline": 1.0}}], ids=["continuous", "slots"])
+def test_what_a_scheduler_decides_is_cleared_again_by_verify(
+    order: str, other: str, clock: dict[str, Any], tmp_path: Path
+) -> None:
+    rules = {"market.mechanism": "scheduler", "market.options.order": order, "clients.speed": [0.2, 1.0], "rounds": 12}
+    run = played(market(ANYONE, FEW, **SPECIAL, **rules, **clock), tmp_path)
+    verdict = verify(run)
+    assert (verdict.problems, verdict.unchecked) == ([], [])
+    scenario = run.path / "scenario.toml"
+    scenario.write_text(scenario.read_text().replace(f'order = "{order}"', f'order = "{other}"'))
+    assert any("it should be" in it or "the mechanism" in it for it in verify(run).problems)

@@ -41,6 +41,8 @@ _SCHEDULE, _VERIFY = "des/schedule.py", "flmarket/analysis/verification"
 _COMES = ("tests/scenarios/test_presence.py",)
 _TRIGGERED = ("tests/fl/training/test_triggers.py",)
 _HIRED, _CONTRACTS, _TURNS = "des/contracts.py", ("tests/des/test_contracts.py",), ("tests/des/test_turns.py",)
+_STREAMED, _SCHEDULER = ("tests/scenarios/test_streams.py",), "des/mechanisms/scheduler.py"
+_ORDERED = ("tests/des/mechanisms/test_scheduler.py",)
 
 CHOSEN = (
     # prices after delivery
@@ -68,6 +70,14 @@ CHOSEN = (
     Chosen(f"{_VERIFY}/ongoing_work.py", "if state.now < it[0] < until)", "if False)", _COMES),
     Chosen(f"{_VERIFY}/ongoing_work.py", 'offline_work == "lost"', 'offline_work == "gone"', _COMES),
     Chosen(f"{_VERIFY}/round_conditions.py", "last, begin, end = last - 1,", "last, begin, end = last,", _COMES),
+    # services that come and go, and the platform's orders
+    Chosen("scenarios/presence.py", "first = 1 + -(-came // slot)", "first = 1 + came // slot", _STREAMED),
+    Chosen("scenarios/presence.py", "came + to_micro(service.patience)", "to_micro(service.patience)", _STREAMED),
+    Chosen("des/service.py", "round_ >= spec.last", "round_ > spec.last", _STREAMED),
+    Chosen(_CLEARING, "stand = [standing.terms[row][1]", "stand = [0 * row", _STREAMED),
+    Chosen(_SCHEDULER, "return demand", "return -demand", _ORDERED),
+    Chosen(_SCHEDULER, "<= len(queue[other]) * own", "<= len(queue[other]) * theirs", _ORDERED),
+    Chosen(_SCHEDULER, "taken = (owner == other) & able[g]", "taken = owner == other", _ORDERED),
     # work that outlasts rounds
     Chosen(_ONGOING, "it[0] > clock.now]", "it[0] >= clock.now]", _WORK),
     Chosen(_ONGOING, "if freed and time != until and not decided:", "if freed and not decided:", _WORK),

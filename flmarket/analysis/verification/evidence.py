@@ -21,13 +21,13 @@ from des.contracts import Contract, Contracts
 from des.cost import COSTS, CostError
 from des.costs.linear import Linear
 from des.log_records import Outcome
-from des.mechanism import MECHANISMS, ClearingError, Mechanism
+from des.mechanism import MECHANISMS, ClearingError, Mechanism, RoundView
 from des.money import MICRO, MicroArray
 from des.observation import Status
 from des.response import RESPONSES, Response
 from des.responses.moral_hazard import MoralHazard
 from fl.arithmetic.draws import draw_key
-from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray, read_only
 from fl.data.dataset import DatasetInfo
 from fl.data.dqi import PRINTED, DQIParameters
 from fl.data.registry import DATASETS, info, is_path, load
@@ -37,9 +37,9 @@ from fl.training.jobs import Federation, TrainingJob
 from flmarket.analysis.log_frames import read_by_rounds, read_table
 from flmarket.analysis.verification.findings import Rows
 from flmarket.analysis.verification.ongoing_work import Followed, Sofar, follow
-from flmarket.analysis.verification.round_conditions import Hired, RoundConditions, conditions, first_and_last
+from flmarket.analysis.verification.round_conditions import Hired, RoundConditions, conditions, stay_of
 from flmarket.core.errors import InputError
-from scenarios.build import Shelf, backend_of, build_federation, contract_terms, fits_of, population_spec
+from scenarios.build import Shelf, backend_of, build_federation, contract_terms, eligibility, fits_of, population_spec
 from scenarios.file.checks import played
 from scenarios.file.client_files import Intervals, intervals_of, require_same_clients, trace_of
 from scenarios.file.interventions import at
@@ -202,9 +202,9 @@ class Logs:
         return {service.name: m for m, service in enumerate(self.scenario.services)}
 
     @cached_property
-    def stay(self) -> tuple[IntArray, IntArray]:
-        """The first and the last round of each service, both [M]."""
-        return first_and_last(self.scenario, self.seed)
+    def stay(self) -> tuple[IntArray, IntArray, FloatArray]:
+        """The first and the last round of each service, and when it arrives, in rounds; all [M]."""
+        return stay_of(self.scenario, self.seed)
 
     @cached_property
     def all_rounds(self) -> Rows:
@@ -459,6 +459,25 @@ class Logs:
         except ClearingError as error:
             raise InputError(str(error)) from error
         return found
+
+    def round_view(self, number: int, world: Qualities, wanting: IntArray) -> RoundView:
+        """Return a round as mechanisms see it, given the services of its offers that stand; budgets are left out."""
+        services, shape = self.scenario.services, world.bid.shape
+        able = eligibility(self.scenario)
+        return RoundView(
+            number,
+            self.scenario.rounds,
+            world.data_size,
+            world.emd,
+            world.seen,
+            read_only(self.accuracies_after(number - 1)),
+            read_only(np.array([it.target_accuracy for it in services])),
+            read_only(np.full(len(services), np.inf)),
+            None,
+            read_only(self.stay[2]),
+            read_only(np.array([np.count_nonzero(wanting == m) for m in range(len(services))])),
+            read_only(np.ones(shape, dtype=np.bool_) if able is None else able),
+        )
 
     @property
     def _outlasts(self) -> bool:

@@ -5,6 +5,7 @@ mechanism does what its page says is for its own tests and for ``flmarket certif
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -329,15 +330,13 @@ def _book(logs: Logs, mechanism: Mechanism, number: int, asks: Asks, offers: Row
     budgets = np.where(there, [now.free[name] for name in logs.places], 0)
     least = asks.least[services, clients]
     columns = services, clients, offers["payment"], offers["bid"], least, budgets
-    view = partial(_view, logs, number, world, record_of(mechanism, world.bid))
+    view = partial(_view, logs, number, world, offers, record_of(mechanism, world.bid))
     return Book(*columns, now.cores, partial(logs.tie_order, number), view, cores_of=now.cores_of)
 
 
-def _view(logs: Logs, number: int, world: Qualities, record: IntArray | None) -> RoundView:
+def _view(logs: Logs, number: int, world: Qualities, offers: Rows, record: IntArray | None) -> RoundView:
     services, count = logs.scenario.services, len(logs.places)
-    targets = np.array([it.target_accuracy for it in services])
     totals = [np.inf if it.total_budget is None else to_micro(it.total_budget) for it in services]
     owed = [logs.conditions(number).owed.get(m, 0) for m in range(count)]
     left = totals - logs.all_rounds["spent"].reshape(-1, count)[: number - 1].sum(axis=0) - owed
-    seen = world.data_size, world.emd, world.seen, read_only(logs.accuracies_after(number - 1))
-    return RoundView(number, logs.scenario.rounds, *seen, read_only(targets), read_only(left), record)
+    return replace(logs.round_view(number, world, offers["m"]), total_left=read_only(left), record=record)

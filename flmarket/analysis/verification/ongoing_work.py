@@ -7,16 +7,18 @@ offers of earlier rounds, whose clients are still at work.
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import heappop, heappush
+from itertools import chain
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from des.allocation import NO_CORE
+from des.clients.population import Qualities
 from des.log_records import Kind, ModelReport, Outcome
-from des.mechanism import Book, Mechanism, clearing_of
+from des.mechanism import Book, Mechanism, RoundView, clearing_of
 from des.money import MICRO
 from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
@@ -58,6 +60,8 @@ class Followable(Timed, Protocol):
     def jobs(self, number: int, offers: Rows) -> list[TrainingJob]: ...
 
     def accuracies_after(self, number: int) -> FloatArray: ...
+
+    def round_view(self, number: int, world: Qualities, wanting: IntArray) -> RoundView: ...
 
     def tie_order(self, number: int | IntArray, client: int | IntArray) -> FloatArray: ...
 
@@ -236,6 +240,10 @@ class _Follower:
         if not len(rows):
             return
         book = self._book.some(rows, free)
+        if self._mechanism.clears_standing:
+            stand = self._book.services[sorted(chain.from_iterable(self._standing.values()))]
+            world = self.logs.population.draw(self._number)
+            book = replace(book, view=partial(self.logs.round_view, self._number, world, stand))
         cleared = clearing_of(self._mechanism, book, self._number)
         begun = []
         for place in np.flatnonzero(cleared.core != NO_CORE).tolist():

@@ -18,12 +18,15 @@ from scenarios.file.interventions import at, offline_at
 from scenarios.file.schema import Scenario
 
 
-def first_and_last(scenario: Scenario, seed: int) -> tuple[IntArray, IntArray]:
-    """Return the first and the last round of each service, both [M]; one behind the run that it does not come to."""
+def stay_of(scenario: Scenario, seed: int) -> tuple[IntArray, IntArray, FloatArray]:
+    """Return the first and the last round of each service, and when it arrives, in rounds; all [M].
+
+    A round that it does not come to is one behind the run.
+    """
     end, never = scenario.rounds + 1, np.iinfo(np.int64).max
     arrival = np.array([service.arrival for service in scenario.services], dtype=np.int64)
     if scenario.timeline.slot is None:
-        return arrival, np.full(len(arrival), end)
+        return arrival, np.full(len(arrival), end), arrival.astype(np.float64)
     starts = to_micro(scenario.timeline.slot) * np.arange(end)
     after: list[int] = []
     for stream in scenario.streams:
@@ -35,7 +38,7 @@ def first_and_last(scenario: Scenario, seed: int) -> tuple[IntArray, IntArray]:
     first = np.searchsorted(starts[:-1], came) + 1  # the round that begins at its arrival, or next after it
     patience = [never if it.patience is None else to_micro(it.patience) for it in scenario.services]
     over = np.searchsorted(starts[1:], np.minimum(came, never - np.array(patience)) + patience) + 1
-    return first, np.maximum(first, over)
+    return first, np.maximum(first, over), 1 + came / starts[1]
 
 
 class RoundConditions(NamedTuple):

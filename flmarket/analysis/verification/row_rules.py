@@ -87,7 +87,7 @@ def progress(logs: Logs) -> Iterator[Finding]:
     """
     rounds, exact = logs.rows["rounds"], logs.exact_accuracy
     target = _of_services(logs, lambda it: it.target_accuracy)
-    first, last = (np.tile(each, len(logs.numbers)) for each in logs.stay)
+    first, last = (np.tile(each, len(logs.numbers)) for each in logs.stay[:2])
     accuracy, left = rounds["accuracy"], _among(rounds["status"], (Status.REACHED, Status.LEFT))
     # Logged accuracies have six decimals. Where these do not tell whether the target was met, the status is believed.
     near = (accuracy > target + _SIX_DECIMALS) | (left & (accuracy >= target - _SIX_DECIMALS))

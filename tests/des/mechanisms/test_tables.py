@@ -234,6 +234,12 @@ TABLES = [
         alpha    0       3      0    | 3  3  -  3
         beta     0       2      0    | -  -  2  -
         """, options={"weight": 0.6}),
+    # A draw, not money, decides.
+    Table("scheduler", "an order of the platform takes no notice of payments", """
+        service  client  offer  bid  | paid
+        alpha    0       9      1    | -
+        beta     0       2      1    | 2
+        """, options={"order": "random"}, draws=(0.3, 0.2)),
     Table("fair-queue", "without weight the longest queue goes first", """
         service  client  offer  bid  | 1  2  3  4
         alpha    0       9      0    | 9  -  9  -
@@ -255,7 +261,7 @@ def test_every_mechanism_has_a_table() -> None:
 # vcg solves a program for each winner, and takes a quarter of a minute
 @pytest.mark.parametrize("name", [name if name != "vcg" else slow(name)[0] for name in MECHANISMS.builtin])
 def test_every_mechanism_keeps_its_contracts(name: str) -> None:
-    options = {"posted-price": {"price_per_sample": 0.03, "step": 0.5}}
+    options = {"posted-price": {"price_per_sample": 0.03, "step": 0.5}, "scheduler": {"order": "venn"}}
     check_mechanism(MECHANISMS.load(name), **options.get(name, {}))
 
 
@@ -272,6 +278,8 @@ def test_every_mechanism_keeps_its_contracts(name: str) -> None:
         ("iterated", {"steps": True}, "steps must be a whole number from 1 to 1000, not True"),
         ("iterated", {"steps": 3.0}, "steps must be a whole number from 1 to 1000, not 3.0"),
         ("vcg", {"side": "both"}, "side must be clients or services, not 'both'"),
+        ("scheduler", {}, "needs the option 'order'"),
+        ("scheduler", {"order": "lifo"}, "order must be random or fifo or srsf or venn, not 'lifo'"),
         ("uniform-price", {"price": 1}, "takes no option 'price'"),
         ("score-auction", {"payment": "third"}, "payment must be first-score or second-score, not 'third'"),
         *(

@@ -26,8 +26,9 @@ from support.books import book_of, prices_paid
 from support.tiers import examples
 
 OPTIONS = [
-    *((name, {}) for name in MECHANISMS.names() if name != "posted-price"),
+    *((name, {}) for name in MECHANISMS.names() if name not in ("posted-price", "scheduler")),
     ("posted-price", {"price_per_sample": 0.01}),
+    ("scheduler", {"order": "random"}),
     ("score-auction", {"payment": "first-score"}),
     pytest.param("vcg", {"side": "services"}, marks=pytest.mark.slow),
 ]

@@ -28,6 +28,7 @@ MARKETS = {
     "iterated": ", options = { steps = 4 }",
     "vcg": "",
     "fair-queue": "",
+    "scheduler": ', options = { order = "srsf" }',
     "score-auction": "",
 }
 
