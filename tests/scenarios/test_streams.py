@@ -1,5 +1,6 @@
 """Services that arrive in streams and leave when their patience ends: expanded, drawn, played, resumed and verified."""
 
+import json
 import shutil
 from collections.abc import Mapping
 from math import ceil
@@ -15,7 +16,7 @@ from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from learning.evaluation import evaluate, everywhere
 from learning.lockstep.market_kinds import LockstepError, curves_of
-from scenarios.build import Shelf, market_factory
+from scenarios.build import Shelf, build, market_factory
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
 from scenarios.file.toml import value_text
@@ -223,3 +224,35 @@ def test_what_a_scheduler_decides_is_cleared_again_by_verify(
     scenario = run.path / "scenario.toml"
     scenario.write_text(scenario.read_text().replace(f'order = "{order}"', f'order = "{other}"'))
     assert any("it should be" in it or "the mechanism" in it for it in verify(run).problems)
+
+
+BY_EVENTS = {"timeline.decide": ["free"], "clients.speed": [0.05, 4.0], "rounds": 7}
+
+
+def test_where_events_end_rounds_too_services_come_and_go_by_slots(tmp_path: Path) -> None:
+    given = stream(rate=None, times=[0.0, 1.0, 1.0, 2.0], patience=1.0, target_accuracy=0.9)
+    for rounds in range(3, 8):
+        run = played(market(given, **{**BY_EVENTS, "rounds": rounds}), tmp_path / str(rounds))
+        assert verify(run).problems == []
+    assert {Status.GAVE_UP, Status.WAITING} <= {row["status"] for row in table(run.path, "rounds")}
+
+
+def test_who_arrives_as_a_market_goes_on_that_was_restored_has_a_whole_budget() -> None:
+    scenario = market(stream(rate=None, times=[0.0, 1.0, 1.0, 2.0]), **BY_EVENTS)
+
+    def granted(restored: int) -> list[list[int]]:
+        found: list[list[int]] = []
+        setup = build(scenario, 1, Shelf())
+        while not setup.market.finished:
+            seen = setup.market.open_round()
+            found.append([service.budget for service in setup.market.services])
+            setup.market.close_round({name: setup.policies[name].act(it) for name, it in seen.items()})
+            if setup.market.round == restored:
+                state, arrays = json.loads(json.dumps(setup.market.state())), setup.federation.state()
+                setup = build(scenario, 1, Shelf())
+                setup.federation.restore(arrays)
+                setup.market.restore(state)
+        return found
+
+    whole = granted(0)
+    assert [granted(number) for number in range(1, 7)] == [whole] * 6

@@ -107,7 +107,8 @@ class Followed:
     offers: dict[str, AnyArray]
     events: list[tuple[Any, ...]] = field(default_factory=list)  # rows of events.csv
     models: list[ModelReport] = field(default_factory=list)  # rows of models.csv
-    ends: list[int] = field(default_factory=list)  # [rounds] when each ends
+    closed: list[int] = field(default_factory=list)  # [rounds] when services leave that leave with each
+    ends: list[int] = field(default_factory=list)  # [rounds] when each ends: the last one, when nobody is at work
     # [rounds][M] the prices of clients at work, as a round begins, that will not deliver
     lost: list[list[int]] = field(default_factory=list)
     kept: list[list[int]] = field(default_factory=list)  # [rounds][M] as in ``Sofar``, before each round
@@ -160,6 +161,7 @@ class _Follower:
             self._now = until
             for m in active:
                 self._model(m, closing=True)
+        found.closed.append(self._now)
         renewed = {it.service for it in found.models[made:]}
         found.renewed.append([name in renewed for name in self._names])
         found.accuracy.append(
@@ -242,7 +244,7 @@ class _Follower:
         book = self._book.some(rows, free)
         if self._mechanism.clears_standing:
             stand = self._book.services[sorted(chain.from_iterable(self._standing.values()))]
-            world = self.logs.population.draw(self._number)
+            world = self.logs.population.draw(slot + 1)
             book = replace(book, view=partial(self.logs.round_view, self._number, world, stand))
         cleared = clearing_of(self._mechanism, book, self._number)
         begun = []
