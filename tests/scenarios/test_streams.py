@@ -22,8 +22,8 @@ from scenarios.file.schema import Scenario
 from scenarios.file.toml import value_text
 from scenarios.loader import dumps, parse, points, with_policy
 from scenarios.logs.directory import RunDirectory
-from scenarios.presence import stays
 from scenarios.running.runner import execute
+from scenarios.streams import stays
 from support.runs import RESULTS, change, interrupt, planned, played, table
 
 JOBS = {
