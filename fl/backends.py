@@ -11,8 +11,8 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from fl.data.registry import Dataset
-from fl.surrogate.fitted import Fit, FitError, shipped_curve, surrogate_fit
-from fl.surrogate.learning_curves import Curve, SurrogateFederation
+from fl.surrogate.fitted import Fit, FitError, shipped_curve, staleness_fit, surrogate_fit
+from fl.surrogate.learning_curves import Curve, Stale, SurrogateFederation
 from fl.training.aggregator import Aggregator
 from fl.training.aggregators.fedavg import FedAvg
 from fl.training.jobs import Federation
@@ -63,8 +63,8 @@ class Backend(ABC):
         """The remark shown with its results: its note, with its name; None without a note."""
         return self.note and f'backend = "{self.name}": {self.note}'
 
-    def fits(self, dataset: str, regime: Regime) -> Sequence[Fit]:
-        """Return the fits that it follows for a data set in a training regime."""
+    def fits(self, dataset: str, regime: Regime, *, outlasting: bool = False) -> Sequence[Fit]:
+        """Return the fits that it follows for a data set in a regime, and whether or not work outlasts rounds."""
         return ()
 
     def known(self, dataset: str, regime: Regime) -> Curve | None:
@@ -123,16 +123,18 @@ class FittedCurves(Backend):
     accuracy = "accuracy on fitted curves"
     note = "accuracies follow fitted curves; no model is trained (docs/surrogate.md)"
 
-    def fits(self, dataset: str, regime: Regime) -> Sequence[Fit]:
-        fit = surrogate_fit(dataset, regime)
+    def fits(self, dataset: str, regime: Regime, *, outlasting: bool = False) -> Sequence[Fit]:
+        fit, stale = surrogate_fit(dataset, regime), staleness_fit(dataset, regime) if outlasting else None
         _curve(fit)
-        return (fit,)
+        return (fit,) if stale is None else (fit, stale)
 
     def known(self, dataset: str, regime: Regime) -> Curve:
         return _curve(surrogate_fit(dataset, regime))
 
     def federation(self, spec: FederationSpec) -> Federation:
-        return SurrogateFederation(self.curves(spec), spec.seed)
+        fits = {it.service: staleness_fit(it.dataset, it.regime) for it in spec.tasks}
+        stale = {name: Stale(**fit.parameters) for name, fit in fits.items() if fit is not None}
+        return SurrogateFederation(self.curves(spec), spec.seed, stale)
 
     def curves(self, spec: FederationSpec) -> dict[str, Curve]:
         return {it.service: self.known(it.dataset, it.regime) for it in spec.tasks}

@@ -171,7 +171,8 @@ def recorded_of(scenario: Scenario) -> list[str]:
 def fits_of(scenario: Scenario) -> list[Fit]:
     names, backend = datasets_of(scenario), backend_of(scenario)
     fits = [dqi_fit(name) for name in names] if scenario.dqi == "fitted" else []
-    return fits + [fit for name in names for fit in backend.fits(name, scenario.training_for(name))]
+    regimes, outlasting = map(scenario.training_for, names), scenario.timeline.continuous
+    return fits + [it for its in zip(names, regimes, strict=True) for it in backend.fits(*its, outlasting=outlasting)]
 
 
 CreatePolicy = Callable[[Scenario, Service], Policy]  # creates the policy of one service

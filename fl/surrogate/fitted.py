@@ -1,4 +1,4 @@
-"""Fits: the parameters of eq. (6) and of the learning curves, by data set. Light: no torch, no SciPy.
+"""Fits: the parameters of eq. (6), learning curves, and stale updates, by data set. Light: no torch, no SciPy.
 
 Fits of our own experiments come with the package (``fl/surrogate/fits/*.json``). ``flmarket calibrate`` adds users'
 fits to the folder ``own_folder()``; they take precedence.
@@ -12,13 +12,13 @@ from dataclasses import asdict, dataclass, fields
 from functools import cache, lru_cache
 from math import isfinite
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast, get_args
 
 from fl.training.regime import Regime
 from flmarket.core.errors import InputError
 from flmarket.core.files import asked_for, expanded, home, read_regular, require_folder, version
 
-Kind = Literal["dqi", "surrogate"]
+Kind = Literal["dqi", "surrogate", "staleness"]
 
 _SHIPPED = Path(__file__).with_name("fits")
 _VARIABLE = "FLMARKET_FITS"
@@ -30,7 +30,7 @@ class FitError(InputError):
 
 @dataclass(frozen=True)
 class Fit:
-    kind: Kind  # ``dqi`` (eq. 6) or ``surrogate`` (a learning curve)
+    kind: Kind  # ``dqi`` (eq. 6), ``surrogate`` (a learning curve), or ``staleness`` (what it learns of stale updates)
     dataset: str  # name of the data set
     regime: Regime  # how the clients trained whose curve was measured, or (``dqi``) the experiments' networks
     parameters: Mapping[str, float]  # the fitted parameters, by name
@@ -94,9 +94,18 @@ def shipped_curve(dataset: str, regime: Regime) -> Fit | None:
     return next((fit for fit in found if fit.regime == regime), found[0] if found else None)
 
 
-@cache
+def staleness_fit(dataset: str, regime: Regime) -> Fit | None:
+    """Return what is learned of stale updates, as measured for a data set in a regime; None where it was not."""
+    return next((fit for fit in _shipped("staleness") if (fit.dataset, fit.regime) == (dataset, regime)), None)
+
+
 def _shipped_curves() -> list[Fit]:
-    return read(_SHIPPED / "surrogate.json")
+    return _shipped("surrogate")
+
+
+@cache
+def _shipped(kind: Kind) -> list[Fit]:
+    return read(_SHIPPED / f"{kind}.json")
 
 
 def add(path: Path, fit: Fit) -> None:
@@ -111,8 +120,8 @@ def add(path: Path, fit: Fit) -> None:
 
 
 def read(path: Path) -> list[Fit]:
-    """Return the fits of a file, whose name says their kind (``dqi.json``, ``surrogate.json``)."""
-    kind: Kind = "dqi" if path.stem == "dqi" else "surrogate"
+    """Return the fits of a file, whose name says their kind (``dqi.json``, ``surrogate.json``, ``staleness.json``)."""
+    kind = cast("Kind", path.stem) if path.stem in get_args(Kind) else "surrogate"
     try:
         return [_fit(kind, entry) for entry in json.loads(read_regular(path))]
     except (OSError, ValueError, TypeError, KeyError, AttributeError) as error:
@@ -128,7 +137,7 @@ def _fit(kind: Kind, entry: Mapping[str, Any]) -> Fit:
 
 
 def _key(fit: Fit) -> tuple[str, str]:
-    return fit.dataset, str(fit.regime) if fit.kind == "surrogate" else ""
+    return fit.dataset, "" if fit.kind == "dqi" else str(fit.regime)
 
 
 def _all(kind: Kind) -> list[Fit]:

@@ -62,6 +62,14 @@ class Curve:
         return replace(self, luck=0.0, skew=0.0, spread_0=_NO_NOISE, spread_progress=0.0, spread_left=0.0)
 
 
+class Stale(NamedTuple):
+    """What is learned of updates that are stale; names are those of the formulas at ``follow``."""
+
+    share: float = 1.0
+    age: float = 0.0
+    drift: float = 0.0
+
+
 @dataclass(slots=True)
 class _Progress:
     """One service's progress. ``luck`` is the run's, standard normal."""
@@ -69,6 +77,7 @@ class _Progress:
     curve: Curve
     luck: float
     accuracy: float
+    stale: Stale
     u: float = 0.0
 
     def advance(self, jobs: Sequence[TrainingJob], z: float) -> TrainingOutcome:
@@ -78,6 +87,17 @@ class _Progress:
         round_ = Trained.on([(job.size, job.weight, job.emd) for job in jobs])
         self.u, self.accuracy = follow(c, self.u, self.luck, z, round_, sqrt)
         return TrainingOutcome(self.accuracy, self._losses(before, jobs))
+
+    def take(self, images: Sequence[tuple[int, int, float]], ages: Sequence[int], trigger: Trigger, z: float) -> None:
+        """Make a model of updates, given size, weight and EMD of the images of each, and its staleness."""
+        trained, stale, counted, overlap = Trained.on(images), self.stale, 0.0, 0.0
+        for (_, weight, _), age in zip(images, ages, strict=True):
+            part = share_of(trigger, age)
+            counted += weight * power(part, stale.share) * power(1.0 + age, -stale.age)
+            overlap += weight * part * age
+        overlap /= trained.weights
+        worth = counted / trained.weights, stale.drift * overlap * overlap
+        self.u, self.accuracy = follow(self.curve, self.u, self.luck, z, trained, sqrt, *worth)
 
     def losses(self, jobs: Sequence[TrainingJob]) -> FloatArray:
         """Return the mean local loss of each job that begins with the model of now."""
@@ -122,22 +142,30 @@ class Trained(NamedTuple):
 # The error leaves a plateau at ``start`` (``first`` says what helps to leave it), then falls like a power of u towards
 # ``floor``. z is standard normal in each round; luck is normal with deviation ``luck``, once for each run: some initial
 # models leave the plateau sooner. Real errors have more high outliers than low ones, hence the skew.
+#
+# Where a part p counts of an update of staleness n (``fl.training.trigger``), what is added to u is multiplied by the
+# mean of p^share (1 + n)^-age over the updates, weighted as in FedAvg, and (1 - early) * drift * x^2 is added to the
+# error's logarithm, where x is the mean of p n: updates that count much and know little of each other are too much.
 def follow(
-    c: Any, u: Any, luck: Any, z: Any, round_: Trained, root: Callable[[Any], Any], share: float = 1.0
+    c: Any,
+    u: Any,
+    luck: Any,
+    z: Any,
+    round_: Trained,
+    root: Callable[[Any], Any],
+    counted: float = 1.0,  # what the progress is multiplied by, and ...
+    stale: float = 0.0,  # ... what is added to the drift, where updates are stale
 ) -> tuple[Any, Any]:
-    """Return the progress and the accuracy after a round; for one service, or for many at once, to the same bit.
-
-    Where updates are stale, ``share`` is how much of them counts (``fl.training.trigger``), and of the progress.
-    """
+    """Return the progress and the accuracy after a round; for one service, or for many at once, to the same bit."""
     a, b = log(round_.samples / REFERENCE), log(round_.weights * round_.weights / round_.squares)
     v = round_.weighted / round_.weights
     s = v * root(round_.squares) / round_.weights
     first = c.first_size * a + c.first_clients * b + c.first_emd * v + c.luck * luck
     step = c.step_0 + c.step_size * a + c.step_clients * b + c.step_emd * v
-    u = u + share * exp(step + first / (1.0 + u))
+    u = u + counted * exp(step + first / (1.0 + u))
     spread = exp(c.spread_0 + c.spread_progress * log(1.0 + u) + c.spread_left * s)
     noise = spread * (z + c.skew * (z * z - 1.0)) / root(1.0 + 2.0 * c.skew * c.skew)
-    drift = (c.drift_emd * v + c.drift_left * s) * u / (1.0 + u)
+    drift = (c.drift_emd * v + c.drift_left * s + stale) * u / (1.0 + u)
     change = drift + noise - c.decay / c.shape * log(1.0 + power(u, c.shape))
     falling = 0.5 * (change - abs(change))  # the lower one of the change and 0, exactly, for numbers and arrays
     error = c.floor + (c.start - c.floor) * exp(falling)
@@ -183,13 +211,18 @@ AHEAD = 64  # rounds whose noise is drawn at once: a call costs more than its nu
 class SurrogateFederation(Asynchronous):
     """Follows learning curves. See ``fl.training.jobs.Asynchronous``."""
 
-    def __init__(self, curves: Mapping[str, Curve], seed: int) -> None:
+    def __init__(
+        self,
+        curves: Mapping[str, Curve],  # by service
+        seed: int,
+        stale: Mapping[str, Stale] | None = None,  # of services for whose data set that was measured
+    ) -> None:
         self._keys = noise_keys(seed, list(curves))
         # a block for each service, as they may have made different numbers of models, and the first one
         self._noise = lru_cache(maxsize=len(curves) + 1)(self._draw_noise)
         luck = self._noise(0)[:, 0].tolist()  # rounds count from 1
         self._services = {
-            name: _Progress(curve, own, 1.0 - curve.start)
+            name: _Progress(curve, own, 1.0 - curve.start, (stale or {}).get(name, Stale()))
             for (name, curve), own in zip(curves.items(), luck, strict=True)
         }
         # by service, round and client: size, weight and EMD of what work that goes on is done on
@@ -217,15 +250,9 @@ class SurrogateFederation(Asynchronous):
 
     def aggregate(self, service: str, model: int, deliveries: Sequence[Delivery], trigger: Trigger) -> None:
         """See ``Asynchronous``; the noise is that of the service's ``model``-th model, not of a round."""
-        kept, progress = self._under_way[service], self._services[service]
+        kept, z = self._under_way[service], self._drawn(model)[service]
         images = [kept.pop((it.round, it.client)) for it in deliveries]
-        trained = Trained.on(images)
-        counted = 0.0
-        for (_, weight, _), it in zip(images, deliveries, strict=True):
-            counted += weight * share_of(trigger, it.staleness)
-        z = self._drawn(model)[service]
-        share = counted / trained.weights
-        progress.u, progress.accuracy = follow(progress.curve, progress.u, progress.luck, z, trained, sqrt, share)
+        self._services[service].take(images, [it.staleness for it in deliveries], trigger, z)
 
     def evaluate(self, services: Sequence[str]) -> None:
         """See ``Asynchronous``. The accuracies are known already."""

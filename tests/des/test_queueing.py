@@ -2,9 +2,9 @@
 
 Customers come as a Poisson process, and offer until they have the core: it is never free while anybody waits. Who has
 waited longer pays more. Then Lindley's recursion gives each wait, and Pollaczek and Khinchine's formula their mean, but
-for the fact that offers are made as a period begins. S is the time of the work, lambda the rate, rho = lambda E[S], and d
-the length of a period. Of the work u that is there as a period begins, and x that comes then, max(0, u + x - d) is left
-for the next one. In the long run the squares of both have the same mean, so that
+for the fact that offers are made as a period begins. S is the time of the work, lambda the rate, rho = lambda E[S], and
+d the length of a period. Of the work u that is there as a period begins, and x that comes then, max(0, u + x - d) is
+left for the next one. In the long run the squares of both have the same mean, so that
 
     E[u] = lambda E[S^2] / (2 (1 - rho)) + (d^2 (1 - rho)^2 - E[i^2]) / (2 d (1 - rho))
 

@@ -32,6 +32,13 @@ def test_each_says_what_it_needs(backend: Backend) -> None:
     assert curves == ([] if backend.trains else [("surrogate", name) for name in ("digits", "scribbles", "strokes")])
 
 
+def test_curves_know_what_stale_updates_are_worth_where_work_outlasts_rounds() -> None:
+    changes = {"training.backend": "surrogate", "dqi": "published", "timeline.slot": 2.0}
+    scenario = load("quickstart", {**changes, "timeline.mode": "continuous"})
+    curves = [(kind, name) for name in ("digits", "scribbles", "strokes") for kind in ("surrogate", "staleness")]
+    assert [(fit.kind, fit.dataset) for fit in fits_of(scenario)] == curves
+
+
 @each
 def test_each_makes_a_federation_that_can_be_resumed(backend: Backend) -> None:
     scenario = load("quickstart")

@@ -39,6 +39,7 @@ _CLOCK, _PEOPLE = ("tests/des/test_clock.py",), "des/clients/population.py"
 _PLAYED = ("tests/scenarios/test_continuous.py",)
 _SCHEDULE, _VERIFY = "des/schedule.py", "flmarket/analysis/verification"
 _COMES = ("tests/scenarios/test_presence.py",)
+_CURVES = ("tests/fl/surrogate/test_learning_curves.py",)
 _TRIGGERED = ("tests/fl/training/test_triggers.py",)
 _HIRED, _CONTRACTS, _TURNS = "des/contracts.py", ("tests/des/test_contracts.py",), ("tests/des/test_turns.py",)
 _STREAMED, _SCHEDULER = ("tests/scenarios/test_streams.py",), "des/mechanisms/scheduler.py"
@@ -105,6 +106,8 @@ CHOSEN = (
     Chosen(_LEDGER, "account.granted -= left", "pass", ("tests/des/test_participation.py",)),
     Chosen("fl/training/trigger.py", "if staleness == 0 and share == 1.0:", "if staleness == 0:", _TRIGGERED),
     Chosen("fl/training/triggers/fedasync.py", "astype(np.float64) - old)", "astype(np.float64) - begun)", _TRIGGERED),
+    Chosen("fl/surrogate/learning_curves.py", "overlap += weight * part * age", "overlap += weight * age", _CURVES),
+    Chosen("fl/surrogate/learning_curves.py", "power(1.0 + age, -stale.age)", "power(1.0 + age, stale.age)", _CURVES),
     # what a mechanism sees
     Chosen(_MECHANISM, "record[(0, *places)] += 1", "record[(0, *places)] += its.delivered", _SETTLED),
     Chosen(_MECHANISM, "record[(1, *places)] += its.delivered", "record[(1, *places)] += 1", _SETTLED),

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from fl.arithmetic.draws import draw_key, normals
 from fl.surrogate import fits
 from fl.surrogate.fitted import read, surrogate_fit
-from fl.surrogate.learning_curves import Curve, SurrogateFederation, Trained, added
-from fl.training.jobs import TrainingJob
+from fl.surrogate.learning_curves import Curve, Stale, SurrogateFederation, Trained, added
+from fl.training.jobs import Delivery, TrainingJob
+from fl.training.trigger import TRIGGERS
 from support.curves import CURVE
 
 QUIET = CURVE.noiseless()
@@ -180,6 +181,42 @@ def test_what_a_round_added_is_what_the_run_would_have_lost_with_other_images_in
     replayed = [np.sum(accuracies(CURVE.noiseless(), [*ROUNDS[:n], USUAL, *ROUNDS[n + 1 :]])) for n in range(5)]
     np.testing.assert_allclose(found, as_played - np.array(replayed), atol=1e-12)
     assert found[2] < 0 < found[3], "a round without clients loses, one with much good data gains"
+
+
+def made_of(ages: list[int], stale: Stale, curve: Curve = QUIET, models: int = 12, **options: float) -> float:
+    """Return the accuracy after models that are each made of two updates of these ages."""
+    federation = SurrogateFederation({"s": curve}, 3, {"s": stale})
+    for model in range(1, models + 1):
+        federation.begin(model, jobs_of("s", [200, 300], 0.5))
+        deliveries = [Delivery(model, client, age) for client, age in enumerate(ages)]
+        federation.aggregate("s", model, deliveries, TRIGGERS.create("fedbuff", **options))
+    return federation.accuracy("s")
+
+
+def test_models_of_fresh_updates_are_those_of_rounds_to_the_bit() -> None:
+    found = made_of([0, 0], Stale(0.3, 0.7, 0.1), CURVE)
+    assert found == path(CURVE, [200, 300], 0.5, 12, seed=3)[-1]
+
+
+def test_what_is_learned_of_stale_updates_follows_the_formulas() -> None:
+    """With an age of 1, updates of staleness 1 make half the progress: two such models are worth a fresh one."""
+    assert made_of([1, 1], Stale(0.0, 1.0, 0.0), replace(QUIET, first_size=0, first_clients=0, first_emd=0)) == (
+        pytest.approx(path(replace(QUIET, first_size=0, first_clients=0, first_emd=0), [200, 300], 0.5, 6)[-1])
+    )
+    # with a share of 1/2, fedbuff's (1 + 3)^-1/2 counts as much less as an age of 1/4
+    assert made_of([3, 3], Stale(0.5, 0.0, 0.0)) == pytest.approx(made_of([3, 3], Stale(0.0, 0.25, 0.0)))
+    # x is 3 where updates count whole, 3/2 where they count half, and the logarithm of the error rises by x^2 drift
+    whole, half = (made_of([3, 3], Stale(0.0, 0.0, 0.02), exponent=it, models=90) for it in (0.0, 0.5))
+    plain = made_of([3, 3], Stale(0.0, 0.0, 0.0), models=90)
+    errors = np.log([1 - it - QUIET.floor for it in (plain, half, whole)])
+    assert errors - errors[0] == pytest.approx([0.0, 0.02 * 2.25, 0.02 * 9], rel=0.02)
+
+
+def test_staleness_was_measured_wherever_a_curve_comes_with_the_package() -> None:
+    curves, stale = (read(Path(fits.__file__).with_name(f"{kind}.json")) for kind in ("surrogate", "staleness"))
+    assert [(it.dataset, it.regime) for it in stale] == [(it.dataset, it.regime) for it in curves]
+    # an update whose client began with a model of before the last one is worth less, by much, but not nothing
+    assert all(0.5 < Stale(**it.parameters).age < 1.5 for it in stale)
 
 
 def test_the_usual_images_add_nothing() -> None:
