@@ -18,7 +18,7 @@ from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.agent_view import looked_at
 from flmarket.analysis.what_if.possible import Possible, best_set, reported_data, under_changes, worth
-from flmarket.analysis.what_if.reasons import holders, not_served
+from flmarket.analysis.what_if.reasons import at_work, expiry, holders, not_served
 from flmarket.core.errors import InputError
 from flmarket.core.names import unknown
 from flmarket.core.text import counted
@@ -41,7 +41,12 @@ class Explanation:
         self._world = logs.world(number)
         self._offers = logs.offers_of(number)
         self._own = logs.offers_of(number, service)
-        self._holders = holders(lines_of(self._offers))
+        ends = logs.rounds["sim_time"].to_numpy()[:: len(logs.places)].tolist()
+        begin, end = [0, *ends][number - 1 : number + 1]
+        # who is still at work from earlier rounds; nobody where rounds end with their work
+        self._carried = logs.offers[(logs.offers["round"] < number) & (logs.offers["end"] > begin)]
+        self._holders = holders(lines_of(pd.concat([self._carried, self._offers])))
+        self._expired = expiry(logs.scenario, begin, end)
         self._now = logs.conditions(number)
         self._budget: Micro = self._now.budgets[service]
         together = self._now.scenario.services[self._m].policy_options.get("together")
@@ -120,7 +125,7 @@ class Explanation:
         """Return what became of an offer, a line of offers.csv, in words."""
         if row.outcome == Outcome.SERVED:
             return f"served for {money(row.paid)}"
-        return not_served(row, self._holders.get(row.client, []), self._rule)
+        return not_served(row, self._holders.get(row.client, []), self._rule, self._expired)
 
     def table(self) -> pd.DataFrame:
         """Return a line for each client; money in units."""
@@ -134,4 +139,6 @@ class Explanation:
         table["why"] = pd.Series({row.client: self.why(row) for row in self._own.itertuples()}, dtype=str)
         if (serves := self._world.serves) is not None:
             table.loc[~serves[self._m], "why"] = "does not serve it"
+        for job in lines_of(self._carried[self._carried["service"] == self._service]):
+            table.loc[job.client, "why"] = at_work(job)
         return table.fillna({"why": "not wanted"}).reset_index()

@@ -4,10 +4,11 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from des.clock import Microseconds
 from des.log_records import Outcome
 from des.mechanism import DEFAULT
-from des.money import MICRO, Micro
-from scenarios.file.schema import STANDING
+from des.money import MICRO, Micro, to_micro
+from scenarios.file.schema import STANDING, Scenario
 
 
 def holders(offers: Iterable[Any]) -> Mapping[int, Sequence[Any]]:
@@ -25,14 +26,15 @@ def not_served(
     offer: Any,  # a record, or a line of a data frame
     holding: Sequence[Any],  # the ``holders`` of its client; none, as can be in a log that was changed
     mechanism: str,  # the one that cleared the round. Only the paper's is known to go by the payments.
+    expired: Microseconds = 0,  # when the offer expired, where cores are cleared as they come free
 ) -> str:
     """Return why an offer was outbid or dropped."""
     if offer.outcome == Outcome.DECLINED:
         return "awarded a core, but it answered that it does nothing; not paid"
     if offer.outcome == Outcome.DROPPED:
         return "awarded a core, but its update did not arrive in time; not paid"
-    if mechanism == DEFAULT + STANDING:
-        return "not served: the client's cores were at work, or went to others"
+    if mechanism.endswith(STANDING):
+        return _expired(offer, holding, mechanism.removesuffix(STANDING), expired)
     if mechanism != DEFAULT:
         return f"refused by the mechanism {mechanism}"
     if not holding:
@@ -41,6 +43,43 @@ def not_served(
     if payment < least:
         return f"outbid by {service}: {cash(payment, least)} < {cash(least, payment)}"
     return f"lost the draw against {service}, which pays {cash(least)} too"
+
+
+def _expired(offer: Any, holding: Sequence[Any], mechanism: str, expired: Microseconds) -> str:
+    """Return why nobody was at work for an offer before it expired; those are holders that were at work meanwhile."""
+    reasons = []
+    for other in sorted((it for it in holding if it.round == offer.round), key=lambda it: it.start):
+        at = f"at {other.start / MICRO:.2f} s"
+        if mechanism != DEFAULT:
+            reasons.append(f"{at} the mechanism {mechanism} gave the core to {other.service}")
+        elif offer.payment < other.payment:
+            amounts = f"{cash(offer.payment, other.payment)} < {cash(other.payment, offer.payment)}"
+            reasons.append(f"outbid {at} by {other.service}: {amounts}")
+        else:
+            reasons.append(f"lost the draw {at} against {other.service}, which pays {cash(other.payment)} too")
+    if reasons or not holding:
+        return ", and ".join(reasons) or "expired, but the log names no service that has a core of the client"
+    first = min(holding, key=lambda it: it.end)
+    until = f"its core was at work for {first.service} until {first.end / MICRO:.2f} s"
+    if first.end < expired:
+        return f"{until}, and the client, about to leave, took no more work"
+    return f"{until}, and the offer expired at {expired / MICRO:.2f} s"
+
+
+def at_work(job: Any) -> str:
+    """Return why a service could not have a client that was at work for it, by an earlier offer."""
+    return f"at work for it {span(job)}"
+
+
+def span(job: Any) -> str:
+    """Return when the client of an offer was at work."""
+    return f"from {job.start / MICRO:.2f} s to {job.end / MICRO:.2f} s"
+
+
+def expiry(scenario: Scenario, begin: Microseconds, end: Microseconds) -> Microseconds:
+    """Return when the standing offers of a round expired. The end of a run waits for who is at work."""
+    slot = to_micro(scenario.timeline.slot or 0)
+    return min(end, (begin // slot + 1) * slot) if slot else end
 
 
 def cash(amount: Micro, other: Micro | None = None) -> str:

@@ -1,7 +1,9 @@
 """`flmarket explain`: what became of a service's offers, and what it could have had, against trying everything."""
 
+import re
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -9,13 +11,14 @@ import pytest
 from des.log_records import Outcome
 from des.mechanism import Book, clearing_of
 from des.mechanisms.pay_as_offered import PayAsOffered
+from des.money import MICRO
 from fl.data.dqi import JIAO, dqi
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if import union_bound
 from flmarket.analysis.what_if.explain import Explanation
 from flmarket.analysis.what_if.reasons import cash
 from flmarket.core.errors import InputError
-from scenarios.loader import parse
+from scenarios.loader import load, parse
 from support.runs import played
 from support.scenarios import three_services
 
@@ -190,3 +193,76 @@ def test_a_service_that_has_left_is_said_to_have_left(tmp_path: Path) -> None:
     logs = logs_of(tmp_path, "services.alpha.target_accuracy=0.2")
     with pytest.raises(InputError, match="service 'alpha' had left before round 6"):
         Explanation(logs, 6, "alpha")
+
+
+STANDING = {
+    "training.backend": "surrogate", "rounds": 5, "services.*.aggregate": {"kind": "semi-async"},
+    "timeline.jitter": 1.0, "services.*.budget": 25,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, {"outbid", "at work"}),
+        ({"clients.cores": 2, "clients.cost.per_sample": 0.0, "clients.cost.per_emd": 0.0}, {"draw", "at work"}),
+        ({"clients.departure_rate": 0.6}, {"outbid", "at work", "leaves"}),
+        ({"market.mechanism": "uniform-price"}, {"by rule", "at work"}),
+    ],
+)
+def test_where_cores_come_free_one_by_one_the_reason_says_who_had_them_and_when(
+    changes: dict[str, Any], said: set[str], tmp_path: Path
+) -> None:
+    """Each reason is held against the rows of offers.csv alone."""
+    logs = Logs.read(played(load("stragglers", {**STANDING, **changes}), tmp_path))
+    cores = logs.scenario.clients.cores
+    jobs = logs.offers[logs.offers["core"].notna()]
+    found = set()
+    for number in logs.numbers:
+        begin, end = (number - 1) * 2.0, number * 2.0
+        for row in logs.offers_of(number).itertuples():
+            if row.outcome != Outcome.OUTBID:
+                continue
+            own = jobs[jobs["client"] == row.client]
+            meanwhile = own[(own["start"] < end * MICRO) & (own["end"] > begin * MICRO)]
+            won = own[own["round"] == number]
+            reason = Explanation(logs, number, row.service).why(row)
+            for part in reason.split(", and ") if len(won) else [reason]:
+                if match := re.fullmatch(r"outbid at (\S+) s by (\S+): (\S+) < (\S+)", part):
+                    [other] = won[won["service"] == match[2]].itertuples()
+                    assert other.payment > row.payment
+                    found.add("outbid")
+                elif match := re.fullmatch(r"lost the draw at (\S+) s against (\S+), which pays \S+ too", part):
+                    [other] = won[won["service"] == match[2]].itertuples()
+                    assert other.payment == row.payment
+                    found.add("draw")
+                elif match := re.fullmatch(r"at (\S+) s the mechanism uniform-price gave the core to (\S+)", part):
+                    [other] = won[won["service"] == match[2]].itertuples()
+                    found.add("by rule")
+                else:
+                    match = re.fullmatch(r"its core was at work for (\S+) until (\S+) s, and (.+)", part)
+                    assert match
+                    assert not len(won)
+                    first = meanwhile.loc[meanwhile["end"].idxmin()]
+                    assert (match[1], match[2]) == (first["service"], f"{first['end'] / MICRO:.2f}")
+                    all_along = meanwhile[(meanwhile["start"] <= begin * MICRO) & (meanwhile["end"] >= end * MICRO)]
+                    if match[3] == f"the offer expired at {end:.2f} s":
+                        assert len(all_along) == cores
+                        found.add("at work")
+                    else:
+                        assert match[3] == "the client, about to leave, took no more work"
+                        assert len(all_along) < cores
+                        assert logs.population.departs(number, row.client) is not None
+                        found.add("leaves")
+                    continue
+                assert match[1] == f"{other.start / MICRO:.2f}"
+    assert said <= found
+
+
+def test_a_client_that_was_at_work_for_the_service_could_not_be_had(tmp_path: Path) -> None:
+    logs = Logs.read(played(load("stragglers", STANDING), tmp_path))
+    first = logs.offers[logs.offers["end"] > 4 * MICRO].iloc[0]
+    table = Explanation(logs, 2, first["service"]).table().set_index("client")
+    times = f"from {first['start'] / MICRO:.2f} s to {first['end'] / MICRO:.2f} s"
+    assert first["round"] == 1
+    assert table.loc[first["client"], "why"] == f"at work for it {times}"
