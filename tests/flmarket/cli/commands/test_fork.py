@@ -12,7 +12,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.what_if.fork import fork
+from scenarios.build import Shelf
+from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
+from scenarios.running.run_options import PlayOptions
+from support.runs import interrupt, planned, played
 from support.scenarios import TWO_SERVICES
 from support.shell import flmarket
 
@@ -286,3 +292,31 @@ def test_the_csv_file_is_there_although_nobody_reads_the_rest(original: Path, tm
         *("changes", "kind", "name", "measure", "original", "fork", "difference", "first_round", "rounds")
     ]
     assert set(table.changes) == {"clients.cores=2"}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"services.buffers.budget": 3},
+        {"clients.cores": 2, "clients.offline": [0, 1, 2, 3]},
+        {"market.mechanism": "uniform-price"},
+        {"services.periodic.policy": "hqfa"},
+    ],
+)
+def test_work_that_goes_on_goes_on_in_a_fork_whether_its_original_is_complete_or_was_killed(
+    change: dict[str, object], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scenario = load("stragglers", {"training.backend": "surrogate", "rounds": 7})
+    whole, killed = played(scenario, tmp_path / "whole").path, planned(scenario, tmp_path / "killed")
+    monkeypatch.setattr("scenarios.running.checkpoint.INTERVAL", 0.0)
+    interrupt(killed, Shelf(), 5)
+    found = []
+    for name, run in (("whole", whole), ("killed", killed.directory.path)):
+        [made] = fork(run, 5, [change], PlayOptions(workers=0), tmp_path / f"{name}-forks", progress=False)
+        found.append(content(made.path) | {"models.csv": (made.path / "models.csv").read_bytes()})
+        assert verify(RunDirectory(made.path)).problems == []
+    assert found[0] == found[1]
+    from_the_start = played(load(made.path / "scenario.toml"), tmp_path / "again").path
+    assert content(from_the_start) == content(made.path)
+    offers = pd.read_csv(made.path / "offers.csv")
+    assert ((offers["round"] < 5) & (offers["end"] > 8.0)).any()  # clients are at work as the fork begins
