@@ -40,7 +40,7 @@ class World:
         except (ValueError, BehaviourError, CostError) as error:  # of a run whose scenario.toml was changed
             raise InputError(f"scenario {scenario.name!r}: clients: {error}") from error
         self.mechanisms = {scenario.cleared_by(rules) for rules in mechanisms_over_time(scenario)}
-        self._scenario, self._market = scenario, scenario.market
+        self.scenario, self._market = scenario, scenario.market
         self.once = scenario.once  # whether what clients a service had to choose from follows from its round alone
         clock = scenario.timeline
         self._slot = to_micro(clock.period) if clock.decide and clock.period else None
@@ -79,7 +79,7 @@ class World:
 
     def value_sets(self, round_: int) -> list[bool]:
         """Return for each service whether it values clients as a set (``learning.client_selection.set_worth``)."""
-        return [it.policy_options.get("together") == "union" for it in at(self._scenario, round_).services]
+        return [it.policy_options.get("together") == "union" for it in at(self.scenario, round_).services]
 
     @property
     def respond(self) -> bool:
@@ -89,7 +89,7 @@ class World:
     def mechanism(self, round_: int) -> str:
         rules = self.conditions(round_).rules
         now = self._market if rules is None else self._market.model_copy(update={"mechanism": rules[0]})
-        return self._scenario.cleared_by(now)
+        return self.scenario.cleared_by(now)
 
     def conditions(self, round_: int, slot: int | None = None) -> Conditions:
         """Return the budgets, K, who is offline, and the mechanism if it has changed, in a round, of a slot."""

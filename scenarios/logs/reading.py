@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import chain
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 from typing import IO, TypeVar
 
@@ -20,20 +20,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from des.clock import Microseconds
-from des.log_records import MarketEvent, OfferReport, ServiceReport
+from des.log_records import MarketEvent, ModelReport, OfferReport, ServiceReport
 from des.observation import Status
 from fl.arrays import AnyArray
 from flmarket.core.errors import InputError, shortened
-from scenarios.logs.columns import ALL_TABLES, EVENTS, OFFERS, ROUNDS, tables_in
+from scenarios.logs.columns import ALL_TABLES, EVENTS, MODELS, OFFERS, ROUNDS, tables_in
 from scenarios.logs.table import Table, micro
 
-_Record = TypeVar("_Record", OfferReport, MarketEvent)
+_Record = TypeVar("_Record", OfferReport, MarketEvent, ModelReport)
 
 
 FIGURES = (
     "accuracy", "test_accuracy", "reward", "offered", "spent", "wanted", "served", "refused", "mean_payment", "budget",
+    "sim_time",
 )  # fmt: skip
 """Columns of rounds.csv that are looked at for many rounds at once."""
+
+STALENESS = "staleness"
+"""What is looked at besides where work outlasts rounds: the mean of the updates in the models of a round."""
 
 _PLACES = tuple(map(ROUNDS.names.index, FIGURES))
 _STATUS, _REFUSED = ROUNDS.names.index("status"), ROUNDS.names.index("refused")
@@ -65,7 +69,8 @@ class LoggedRound:
     end: Microseconds  # simulated time at which it ended
     exits: bool  # whether a service leaves
     conflicts: bool  # whether an offer was outbid or dropped
-    # what curves and totals are made of, [len(FIGURES), M]; NaN where there is no value, money in units
+    # what curves and totals are made of, [len(FIGURES), M], with a row for STALENESS where work outlasts rounds; NaN
+    # where there is no value, money in units
     figures: NDArray[np.float64]
     text: Mapping[str, str]  # the round's lines of each table, by its name
 
@@ -86,7 +91,7 @@ class LoggedRound:
                 end=micro(rows[0][1]),
                 exits=any(row[_STATUS] in _LEAVING for row in rows),
                 conflicts=any(row[_REFUSED] != "0" for row in rows),
-                figures=np.array([_figures(row) for row in rows]).T,
+                figures=np.array([_figures(row) + _staleness(row[2], text) for row in rows]).T,
                 text=text,
             )
         except (KeyError, ValueError, IndexError, TypeError, AttributeError, csv.Error) as error:
@@ -112,18 +117,35 @@ class LoggedRound:
             raise LogError(f"round {self.number}: rounds.csv does not have one row for each service, in order")
         places = [(row.service, row.client) for row in self.offers]
         places += [(row.service or services[0], row.client or 0) for row in self.events]
+        places += [(row.service, 0) for row in self.models]
         for service, client in places:
             if service not in services:
                 raise LogError(f"round {self.number}: unknown service {service[:40]!r}")
             if not 0 <= client < clients:
                 raise LogError(f"round {self.number}: unknown client; clients are 0 to {clients - 1}")
-        for value in chain((self.end,), *self.services, *self.offers, *self.events):
+        for value in chain((self.end,), *self.services, *self.offers, *self.events, *self.models):
             if isinstance(value, (int, float)) and not (isfinite(value) and abs(value) <= _LARGEST):
                 raise LogError(f"round {self.number}: a number is not finite, or is too large")
 
     @property
     def events(self) -> tuple[MarketEvent, ...]:
         return _events(self.text["events"])
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether work may outlast the round."""
+        return MODELS.name in self.text
+
+    @property
+    def models(self) -> tuple[ModelReport, ...]:
+        """The models that were made in it, where work outlasts rounds."""
+        return _models(self.text.get(MODELS.name, ""))
+
+    @property
+    def outlasting(self) -> tuple[OfferReport, ...]:
+        """The offers whose clients are still at work when it ends."""
+        begun = "".join(line for line in self.text["offers"].splitlines(keepends=True) if line[-2:] != ",\n")
+        return tuple(job for job in _records(OFFERS, OfferReport, begun) if job.end is not None and job.end > self.end)
 
 
 Spans = Mapping[str, tuple[int, int]]  # of each table: the first byte of a round, and the byte after its last
@@ -240,16 +262,16 @@ class RunReader:
         read = [LoggedRound.glance(text) for text in texts]
         return [one for one in read if one.figures.shape == read[0].figures.shape]  # the newest may not be whole yet
 
-    def whole(self) -> Iterator[tuple[str, Spans]]:
-        """Yield the lines in rounds.csv, and the place, of all rounds; the last must be whole."""
+    def whole(self) -> Iterator[tuple[dict[str, str], Spans]]:
+        """Yield the lines in the small tables, and the place in all, of all rounds; the last must be whole."""
         contents = {
             name: table.check(self._directory).read_bytes() for name, table in tables_in(self._directory).items()
         }
         spans = {name: round_spans(content) for name, content in contents.items()}
-        rounds = contents.pop("rounds")
-        contents.clear()
-        for number, (start, stop) in spans["rounds"].items():
-            yield rounds[start:stop].decode(), {table: found.get(number, (0, 0)) for table, found in spans.items()}
+        contents = {name: content for name, content in contents.items() if name in {ROUNDS.name, MODELS.name}}
+        for number in spans[ROUNDS.name]:
+            places = {table: found.get(number, (0, 0)) for table, found in spans.items()}
+            yield {name: content[slice(*places[name])].decode() for name, content in contents.items()}, places
 
     def grow(self, services: int, *, rounds_only: bool = False) -> Iterator[dict[str, str]]:
         """Yield the lines of each table of each round of so many services that is whole and new since the last call.
@@ -331,6 +353,15 @@ def _figures(row: Sequence[str]) -> list[float]:
     return [float(row[place] or "nan") for place in _PLACES]
 
 
+def _staleness(service: str, text: Mapping[str, str]) -> list[float]:
+    """Return the mean staleness of the updates in a service's models of a round, where there are any."""
+    if MODELS.name not in text:
+        return []
+    made = [(it.updates, it.updates * it.mean_staleness) for it in _models(text[MODELS.name]) if it.service == service]
+    updates, staleness = map(sum, zip(*made, strict=True)) if made else (0, 0.0)
+    return [staleness / updates if updates else nan]
+
+
 # Screens look at the same few rounds again and again.
 @lru_cache(maxsize=64)
 def _offers(text: str) -> tuple[OfferReport, ...]:
@@ -340,6 +371,11 @@ def _offers(text: str) -> tuple[OfferReport, ...]:
 @lru_cache(maxsize=64)
 def _events(text: str) -> tuple[MarketEvent, ...]:
     return _records(EVENTS, MarketEvent, text)
+
+
+@lru_cache(maxsize=64)
+def _models(text: str) -> tuple[ModelReport, ...]:
+    return _records(MODELS, ModelReport, text)
 
 
 def _records(table: Table, record: type[_Record], text: str) -> tuple[_Record, ...]:

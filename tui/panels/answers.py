@@ -12,7 +12,7 @@ from textual.app import ComposeResult
 from textual.binding import Binding
 
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible
-from flmarket.analysis.what_if.reasons import cash
+from flmarket.analysis.what_if.reasons import cash, span
 from flmarket.core.text import counted
 from tui.panels.order_book import BARS, BID, OFFER, PRICE, WHY, BookTable, GrowingText, winning
 from tui.panels.panel import Panel, Selected
@@ -240,6 +240,9 @@ def winner(book: RoundBook, client: int) -> str:
     if client in book.conditions.offline:
         return f"Client {client} is offline in this round."
     offers = [offer for _, offer in book.offers(client)]
+    if book.logged.goes_on and (jobs := sorted(book.holders.get(client, ()), key=lambda job: job.start)):
+        names = "; ".join(f"{job.service} ({cash(job.payment)}), {span(job)}" for job in jobs)
+        return f"Client {client} has {counted(book.cores(client), 'core')}; at work for {names}."
     if not offers:
         return f"No service made client {client} an offer."
     holding = [f"{offer.service} ({cash(offer.payment)})" for offer in book.holders.get(client, ())]

@@ -136,6 +136,7 @@ class ClientGrid(LineView):
         cores = view.book.cores(index)
         marks = [view.mark(m, index) for m in range(len(view.logged.services))]
         used = sum(mark not in (*"×·∘z? ",) for mark in marks)  # also where the update did not arrive
+        used = view.cores_in_use(index) if view.logged.goes_on else used
         offline = index in view.book.conditions.offline
         use = "offline" if offline else f"{used}/{cores} " + ("■" * used + "□" * (cores - used) if cores <= 3 else "")
         label = Text(f"{index:>5} ", end="")
@@ -229,6 +230,7 @@ class ClientsPanel(Panel):
 [b]![/b]   dropped: awarded a core, but the update did not arrive in time
 [b]· 4.60[/b]   not chosen; it asks for 4.60      [b]∘[/b]  does not fit the service's remaining budget
 [b]z[/b]   offline         blank  the service has left
+[b]▶[/b]   at work for the service since an earlier round
 
 [b]2/2[/b]  the cores in use, of those that the client has
 

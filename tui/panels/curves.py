@@ -12,6 +12,7 @@ from textual.binding import Binding
 from textual.containers import Container
 from textual.widget import Widget
 
+from scenarios.logs.reading import STALENESS
 from tui.panels.panel import Panel
 from tui.state.history import METRICS
 from tui.state.moment import Moment
@@ -74,7 +75,7 @@ class CurvesPanel(Panel, Zooming):
     NAME = "Curves"
     HELP = """How each service has done, round by round, up to the round that is shown.
 
-[b]v[/b]  next curve: accuracy (with targets), reward, spend, price.
+[b]v[/b]  next curve: accuracy (with targets), reward, spend, price; where work outlasts rounds, staleness.
 [b]z[/b], [b]Z[/b]  zoom in around the round shown; all rounds again.
 
 Each curve ends in its service's sign in panel 1, and in its name where there is room. The upright line is the round
@@ -104,7 +105,9 @@ have colours and names, and the rest are grey."""
         self.query_one(HistoryTable).display = wide >= ROOMY and high >= ROUNDS
 
     def next_metric(self) -> None:
-        self.metric = METRICS[(METRICS.index(self.metric) + 1) % len(METRICS)]
+        goes_on = self.view is not None and self.view.begun and self.view.logged.goes_on
+        metrics = (*METRICS, STALENESS) if goes_on else METRICS
+        self.metric = metrics[(metrics.index(self.metric) + 1) % len(metrics)]
         self.redraw()
 
     @property

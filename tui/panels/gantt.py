@@ -1,6 +1,7 @@
 """The slot as a Gantt chart: what each core of each client did, and when."""
 
 from collections.abc import Mapping, Sequence
+from itertools import groupby
 
 import numpy as np
 from rich.text import Text
@@ -8,7 +9,7 @@ from textual.app import ComposeResult
 
 from des.clock import Microseconds
 from des.log_records import Kind, OfferReport, Outcome
-from des.money import MICRO
+from des.money import MICRO, to_micro
 from flmarket.core.text import counted
 from tui.panels.panel import Panel, Selected
 from tui.state.moment import Moment
@@ -17,14 +18,15 @@ from tui.style.formats import BLOCKS, fit, plain, seconds
 from tui.widgets.line_view import GUTTER, LineView
 
 LABEL = 13
+SLOTS, MOST = 30, 60  # of which the jobs are shown where work outlasts rounds; and the most rounds in them
 LEAST = 3  # rows from which on a chart below the jobs says something
 HEIGHTS = f" {BLOCKS}"
 
 
 class CoreLines(LineView):
-    """One line for each core that worked in the round."""
+    """One line for each core that worked: in the round, or in the last ones where work outlasts rounds."""
 
-    _jobs: Sequence[OfferReport] = ()
+    _cores: Sequence[Sequence[OfferReport]] = ()  # of each line, the jobs of its core in their order
     _trained: Mapping[tuple[str, int], Microseconds] = {}  # when a service's client had trained
     _places: Mapping[str, int] = {}  # of the services
     _span = (0, MICRO)
@@ -35,39 +37,53 @@ class CoreLines(LineView):
 
     def show(self, view: Moment) -> None:
         """Show the jobs of a round; in a walk, up to the present moment."""
+        going = view.logged.goes_on
         self._now = None if view.event is None else view.clock
-        known = view.event is None or view.allocated
-        drawn = (view.session, view.round, known)
+        known = view.event is None or view.allocated or going
+        drawn = (view.session, view.round, known, going and view.clock)
         if drawn != self._drawn:
             self._drawn = drawn
             self._read(view, known=known)
-        self.resize(len(self._jobs), self.room)
+        self.resize(len(self._cores), self.room)
         self._client = view.client
-        chosen = [i for i, job in enumerate(self._jobs) if job.client == view.client]
+        chosen = [i for i in range(self.count) if self.is_chosen(i)]
         if chosen:
-            self.cursor = next((i for i in chosen if self._places[self._jobs[i].service] == view.service), chosen[0])
+            name = view.logged.services[view.service].service
+            own = (i for i in chosen if any(job.service == name for job in self._cores[i]))
+            self.cursor = next(own, chosen[0])
 
     def is_chosen(self, index: int) -> bool:
-        return self._jobs[index].client == self._client
+        return self._cores[index][0].client == self._client
 
     def choose(self) -> None:
-        if self._jobs:
-            job = self._jobs[self.cursor]
+        if self._cores:
+            job = self._cores[self.cursor][-1]
             self.post_message(Selected(self._places[job.service], job.client))
 
     def _read(self, view: Moment, *, known: bool) -> None:
         """Read a round's jobs; none as long as it is not known which clients get one."""
-        jobs = [offer for offer in view.logged.offers if offer.core is not None and offer.start is not None]
+        offers, history = list(view.logged.offers), view.session.history
         self._places = {row.service: m for m, row in enumerate(view.logged.services)}
         self._trained = {
             (event.service or "", event.client): event.sim_time
             for event in view.events
             if event.event is Kind.TRAIN_END and event.client is not None
         }
-        starts = [job.start for job in jobs if job.start is not None]
-        ends = [job.end for job in jobs if job.end is not None]
-        self._span = (min(starts, default=0), max(ends, default=MICRO))
-        self._jobs = sorted(jobs, key=lambda job: (job.client, job.core)) if known else []
+        if view.logged.goes_on:
+            first = _first(view)
+            earlier = [offer for number in range(first, view.round) for offer in history[number].offers]
+            offers = [*history.at_work(first - 1), *earlier, *offers]
+            self._trained = {}
+            self._span = (history[first - 1].end if first > 1 else 0, view.clock)
+        jobs = [it for it in offers if it.start is not None and it.end is not None and it.core is not None]
+        if view.logged.goes_on:
+            jobs = [it for it in jobs if (it.start or 0) <= view.clock]
+        else:
+            starts, ends = [it.start or 0 for it in jobs], [it.end or 0 for it in jobs]
+            self._span = (min(starts, default=0), max(ends, default=MICRO))
+        jobs.sort(key=lambda job: (job.client, job.core, job.start))
+        cores = groupby(jobs if known else (), key=lambda job: (job.client, job.core))
+        self._cores = [list(own) for _, own in cores]
         self._busy = self._busy[:0]
 
     @property
@@ -84,46 +100,62 @@ class CoreLines(LineView):
         return plain(fit("client core", LABEL), "bold"), plain(line, "bold")
 
     def line(self, index: int) -> tuple[Text, Text]:
-        job = self._jobs[index]
-        again = index > 0 and self._jobs[index - 1].client == job.client
-        place = self._places.get(job.service, 0)
-        label = plain(f"{'' if again else job.client:>6} {job.core:>3} ")
+        jobs = self._cores[index]
+        again = index > 0 and self._cores[index - 1][0].client == jobs[0].client
+        place = self._places.get(jobs[-1].service, 0)
+        label = plain(f"{'' if again else jobs[0].client:>6} {jobs[0].core:>3} ")
         label.append(f"{sign(place)} ", series_color(place))
-        first, last = self._span
-        scale = self._room / max(last - first, 1)
-        end = last if job.end is None else job.end
-        now = last if self._now is None else self._now
+        bar = Text(end="", no_wrap=True)
+        for job in jobs:
+            self._draw(job, bar, alone=len(jobs) == 1)
+        return label, bar
+
+    def _draw(self, job: OfferReport, bar: Text, *, alone: bool) -> None:
+        """Add a job to what its core did before."""
+        first, until = self._span
+        place, scale = self._places.get(job.service, 0), self._room / max(until - first, 1)
+        begin, end = max(job.start or 0, first), job.end or 0
+        now = until if self._now is None else self._now
         trained = self._trained.get((job.service, job.client), end)
-        start = round(((job.start or first) - first) * scale)
+        start = max(len(bar), round((begin - first) * scale))
         turn, stop = round((min(trained, now) - first) * scale), round((min(end, now) - first) * scale)
         work = max(0, turn - start)
-        bar = Text(" " * start, end="", no_wrap=True)
-        if work > 2:
-            bar.append(fit(job.service, work), f"reverse {series_color(place)}")
+        bar.append(" " * (start - len(bar)))
+        if work > 2 or not alone:
+            words = job.service if alone or len(job.service) <= work else sign(place)
+            bar.append(fit(words, work), f"reverse {series_color(place)}")
         else:
             bar.append("█" * work, series_color(place))
         bar.append("▒" * max(0, stop - max(turn, start)), series_color(place))
         if job.outcome is Outcome.DROPPED and now >= end:
-            bar.append(" ! dropped", tint(self.app, "warning"))
-        elif now >= end and stop + len(took := f" {(end - (job.start or first)) / MICRO:.2f} s") <= self._room:
+            bar.append(" ! dropped" if alone else "!", tint(self.app, "warning"))
+        elif alone and now >= end and stop + len(took := f" {(end - (job.start or 0)) / MICRO:.2f} s") <= self._room:
             bar.append(took, tint(self.app, "foreground", dim=True))
-        return label, bar
 
     def under(self, row: int) -> tuple[Text, Text] | None:
         """Return a line of the chart of the cores in use, once the round is over, in the room below the jobs."""
         rows = self.size.height - self.HEADER - self.count
-        if self._now is not None or not self._jobs or rows < LEAST:
+        if self._now is not None or not self._cores or rows < LEAST:
             return None
         if len(self._busy) != self._room:
             first, last = self._span
             times = first + (last - first) * (np.arange(self._room) + 0.5) / self._room
-            spans = [(job.start or first, last if job.end is None else job.end) for job in self._jobs]
+            spans = [(job.start or 0, job.end or 0) for own in self._cores for job in own]
             self._busy = np.sum([(start <= times) & (times < end) for start, end in spans], axis=0)
-        most = self._busy.max()
+        most = max(1, self._busy.max())
         top = most * (rows - row) / rows
         heights = np.clip(len(BLOCKS) * (1 - (top - self._busy) * rows / most), 0, len(BLOCKS)).round().astype(int)
         label = plain(fit(f"{top:>6.0f}{' used' * (not row)}", LABEL))
         return label, plain("".join(HEIGHTS[height] for height in heights), tint(self.app, "primary"))
+
+
+def _first(view: Moment) -> int:
+    """Return the first round of which something is shown, where work outlasts rounds."""
+    slot = to_micro((view.scenario and view.scenario.timeline.slot) or 0)
+    first = view.round
+    while first > max(1, view.round + 1 - MOST) and view.session.history[first - 1].end > view.clock - SLOTS * slot:
+        first -= 1
+    return first
 
 
 class CoresPanel(Panel):
@@ -134,6 +166,9 @@ class CoresPanel(Panel):
     HELP = """The slot on the simulated clock. Each line is one core of a client that was awarded a job, with the sign
 of the service. The block is local training for it; [b]▒[/b] is the upload of the update. A service waits for its last
 client. Where there is room, a chart below has the number of cores in use at each time.
+
+Where work outlasts rounds, it shows the last 30 slots up to the moment that is shown, each core with all of its jobs,
+which end with the upload. A job that has no room for the service's name has its sign, and [b]![/b] is one that is lost.
 
 In a walk through events (e), the chart grows with the clock."""
 
@@ -146,5 +181,5 @@ In a walk through events (e), the chart grows with the clock."""
 
     def draw(self, view: Moment) -> None:
         self.target.show(view)
-        jobs = sum(offer.core is not None for offer in view.logged.offers)
-        self.entitle(counted(jobs, "job"))
+        jobs = counted(sum(offer.core is not None for offer in view.logged.offers), "job")
+        self.entitle(f"{jobs} begun, {len(view.at_work)} at work" if view.logged.goes_on else jobs)

@@ -40,6 +40,7 @@ CAME = {
     BidVerdict.DROPPED: "{who} did not get client {client}",
     BidVerdict.DECLINED: "{who} did not get client {client}",
     BidVerdict.OUTBID: "{who} did not get client {client}",
+    BidVerdict.AT_WORK: "{who} made client {client} no offer",
     BidVerdict.UNWANTED: "{who} made client {client} no offer",
     BidVerdict.MISFIT: "{who} made client {client} no offer",
     BidVerdict.OFFLINE: "{who} made client {client} no offer",
@@ -225,7 +226,8 @@ class BookPanel(Panel):
 which [b]┈[/b] leads where there is no offer. The signs of other services stand at what they offered the client; those
 that are underlined got it. Prices that share a cell stand in their order, and [b]=[/b] joins those that are equal.
 [b]wins at[/b]  the payment that wins the client for sure, the others' offers being what they were.
-[b]● × ! · ∘ z[/b]  served, outbid, dropped, not chosen, does not fit the remaining budget, offline.
+[b]● × ! · ∘ z[/b]  served, outbid, dropped, not chosen, does not fit the remaining budget, offline; [b]▶[/b]  at work
+for it since an earlier round.
 [b]why[/b]  the reason: who outbid whom and by how much, or what did not fit the budget.
 [b]DQI[/b]  the data quality indicator (eq. 6), all that a service sees of the data: exactly, or as market.dqi says.
 [b]D, EMD[/b]  the data size, and how uneven the labels are (0 is even). Services do not see these.
@@ -267,7 +269,7 @@ that the service could have had."""
         only = ", only offers" * self.target.offered
         if self.by_client:
             client = view.asked
-            used = len(view.book.holders.get(client, ()))
+            used = view.cores_in_use(client)
             self.entitle(f"client {client}, {used} of {view.book.cores(client)} cores in use{only}")
         else:
             place = min(view.service, len(view.logged.services) - 1)

@@ -1,7 +1,8 @@
 """The services: the accuracy of each, what it spends, and how many clients it gets."""
 
 import math
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 
 from rich.text import Text
 from textual.app import ComposeResult
@@ -52,11 +53,20 @@ class ServicesTable(TableView):
         TableColumn("policy", "policy", leaves=2),
         TableColumn("dataset", "data set", leaves=1),
     )
+    ONGOING = (  # where work outlasts rounds, in which nobody works out what was left
+        *COLUMNS[:7],
+        TableColumn("at work", "at work", right=True, leaves=9),
+        TableColumn("stale", "stale", right=True, leaves=8),
+        *COLUMNS[8:],
+    )
 
     _view: Moment | None = None
+    _working: Mapping[str, int] = {}  # how many clients are at work for each service, where work outlasts rounds
 
     def show(self, view: Moment) -> None:
         self._view = view
+        self.columns = self.ONGOING if view.logged.goes_on else self.COLUMNS
+        self._working = Counter(job.service for job in view.at_work)
         self.rows(len(view.logged.services))
         self.cursor = view.service
 
@@ -77,7 +87,6 @@ class ServicesTable(TableView):
         mark = tint(self.app, mark_color, bold=row.status is Status.REACHED)
         faint = tint(self.app, "foreground", dim=not row.status.takes_part)
         markup = "–" if not row.mean_bid or row.mean_payment is None else f"{row.mean_payment / row.mean_bid:.2f}"
-        left = view.book.left[m] if view.event is None else None  # in a walk, the round is not over
         budget = row.spent / row.budget if row.budget else 0.0
         known = not math.isnan(row.accuracy)
         accuracy = f"{percent(row.accuracy) if known else '–':>5} → {percent(row.target_accuracy):>5} "
@@ -93,12 +102,20 @@ class ServicesTable(TableView):
             ),
             plain(f"{row.served}", faint),
             plain(f"{row.refused}", tint(self.app, "warning") if row.refused else faint),
-            plain("–" if left is None else f"{left:.2f}", faint),
+            *(plain(cell, faint) for cell in (self._ongoing(m) if view.logged.goes_on else [_left(view, m)])),
             plain(markup, faint),
             plain(f"{row.reward:.2f}" if known else "–", faint),
             plain(row.policy, faint),
             plain(row.dataset, faint),
         )
+
+    def _ongoing(self, m: int) -> list[str]:
+        """Return how many clients are at work for a service, and how stale the updates in the round's models were."""
+        view = self._view
+        assert view is not None  # noqa: S101 - a row is there
+        stale = view.logged.figures[-1, m] if view.event is None else math.nan  # in a walk, the round is not over
+        working = self._working.get(view.logged.services[m].service, 0)
+        return [f"{working}", "–" if math.isnan(stale) else f"{stale:.2f}"]
 
 
 class ServicesPanel(Panel):
@@ -115,6 +132,8 @@ report` show the accuracy on test images. Where the scenario's backend trains no
 [b]served, refused[/b]  clients that trained for it, and offers that were outbid or dropped.
 [b]DQI left[/b]  how much more DQI the best set within its budget has than what it got, which [b]B[/b] shows; worked out
 for `pay-as-offered`, and unasked in small markets: clients times services up to 200.
+[b]at work, stale[/b]  where work outlasts rounds, in the place of that: clients at work for it at this moment, and the
+mean staleness of the updates that went into the round's models (models made since the client was handed its own).
 [b]pay/bid[/b]  mean payment over mean bid; 1.00 is exactly what clients ask.
 [b]reward[/b]  Omega ^ accuracy, the reward of the paper.
 [b]policy[/b]  what decides for it; `flmarket policies` describes each.
@@ -130,6 +149,11 @@ The order book is that of the chosen service."""
 
     def draw(self, view: Moment) -> None:
         self.target.show(view)
+
+
+def _left(view: Moment, m: int) -> str:
+    left = view.book.left[m] if view.event is None else None  # in a walk, the round is not over
+    return "–" if left is None else f"{left:.2f}"
 
 
 def _in_walk(view: Moment, m: int) -> ServiceReport:

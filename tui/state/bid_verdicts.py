@@ -14,7 +14,7 @@ from des.mechanism import DEFAULT
 from des.money import Micro
 from des.observation import Status
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible, possible, prices_of, under_changes, worth
-from flmarket.analysis.what_if.reasons import cash, holders, not_served
+from flmarket.analysis.what_if.reasons import at_work, cash, expiry, holders, not_served, span
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 
@@ -24,6 +24,7 @@ class BidVerdict(Enum):
 
     SERVED = "●"
     OUTBID = "×"
+    AT_WORK = "▶"
     DROPPED = "!"
     DECLINED = "-"
     UNWANTED = "·"
@@ -37,6 +38,7 @@ ORDER = (
     BidVerdict.DROPPED,
     BidVerdict.DECLINED,
     BidVerdict.OUTBID,
+    BidVerdict.AT_WORK,
     BidVerdict.UNWANTED,
     BidVerdict.MISFIT,
     BidVerdict.OFFLINE,
@@ -52,6 +54,7 @@ OUTCOMES = {outcome: BidVerdict[outcome.name] for outcome in Outcome}
 WORDS = {
     BidVerdict.SERVED: "served",
     BidVerdict.OUTBID: "outbid",
+    BidVerdict.AT_WORK: "at work",
     BidVerdict.DROPPED: "dropped",
     BidVerdict.DECLINED: "declined",
     BidVerdict.UNWANTED: "not chosen",
@@ -80,8 +83,13 @@ class Line:
 class RoundBook:
     """The order book of one round."""
 
-    def __init__(self, logged: LoggedRound, world: World, earlier: Callable[[int], LoggedRound] | None = None) -> None:
-        """Make the book of a round; ``earlier`` returns an earlier one, and is needed where clients learn."""
+    def __init__(
+        self,
+        logged: LoggedRound,
+        world: World,
+        earlier: Callable[[int], LoggedRound] | None = None,  # returns an earlier round; needed where clients learn
+        carried: Sequence[OfferReport] = (),  # the offers whose clients are still at work as the round begins
+    ) -> None:
         self.logged = logged  # the round's records
         # the data, DQI and bids, [M, C], as services see them
         slot = world.slot_of(logged.number, lambda: logged.events[0].sim_time)
@@ -98,7 +106,10 @@ class RoundBook:
         self._of_client: dict[int, list[tuple[int, OfferReport]]] = {}
         for (place, client), offer in self._offers.items():
             self._of_client.setdefault(client, []).append((place, offer))
-        self.holders = holders(logged.offers)
+        self.holders = holders((*carried, *logged.offers))
+        self._carried = {(places[job.service], job.client): job for job in carried}
+        begin = logged.events[0].sim_time if logged.events else 0
+        self._expired = expiry(world.scenario, begin, logged.end)
         self._takes_part = [row.status.takes_part for row in logged.services]
         self._remaining = [row.budget - row.offered for row in logged.services]
 
@@ -129,11 +140,13 @@ class RoundBook:
     @cached_property
     def verdicts(self) -> NDArray[np.int8]:
         """[M, C] the outcome for each service and client, as its place in ``ORDER``."""
-        unwanted, misfit, offline, left = (np.int8(place) for place in range(4, len(ORDER)))
+        busy, unwanted, misfit, offline, left = (np.int8(place) for place in range(4, len(ORDER)))
         verdicts = np.where(self.qualities.bid <= np.array(self._remaining)[:, None], unwanted, misfit)
         if self.qualities.serves is not None:
             verdicts[~self.qualities.serves] = unwanted
         verdicts[:, list(self.conditions.offline)] = offline
+        for place in self._carried:
+            verdicts[place] = busy
         verdicts[~np.array(self._takes_part)] = left
         for (service, client), offer in self._offers.items():
             verdicts[service, client] = ORDER.index(OUTCOMES[offer.outcome])
@@ -282,6 +295,8 @@ class RoundBook:
                 return "the service has left"
             case BidVerdict.OFFLINE:
                 return "the client is offline in this round"
+            case BidVerdict.AT_WORK:
+                return at_work(self._carried[service, client])
             case BidVerdict.UNWANTED if (
                 self.qualities.serves is not None and not self.qualities.serves[service, client]
             ):
@@ -297,13 +312,14 @@ class RoundBook:
         assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
         if verdict is BidVerdict.SERVED:
             return self._won(offer)
-        return not_served(offer, self.holders.get(client, []), self.mechanism)
+        return not_served(offer, self.holders.get(client, []), self.mechanism, self._expired)
 
     def _won(self, offer: OfferReport) -> str:
         price = offer.payment if offer.paid is None else offer.paid
         over = price - offer.bid
         amount = f"{cash(abs(over), price)} {'over' if over > 0 else 'below'}"
-        won = f"core {offer.core}, " + ("paid its bid" if not over else f"paid {amount} its bid")
+        when = f" {span(offer)}" if self.logged.goes_on else ""
+        won = f"core {offer.core}{when}, " + ("paid its bid" if not over else f"paid {amount} its bid")
         if not self.paper:
             return won
         beaten = [other for _, other in self._of_client[offer.client] if other.outcome is Outcome.OUTBID]

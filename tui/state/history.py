@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
+from des.log_records import OfferReport
 from des.observation import Status
-from scenarios.logs.reading import FIGURES, LogError, LoggedRound, StoredRounds
+from scenarios.logs.reading import FIGURES, STALENESS, LogError, LoggedRound, StoredRounds
 
 MOST = 512  # rounds in memory: the newest, and as many older ones that were looked at
 WINDOW = 100_000_000  # letters of rounds in memory: half for the newest, half for older ones that were looked at
@@ -14,6 +15,8 @@ _ROOM = 256  # rounds that there is room for at first; the room doubles
 
 METRICS = ("accuracy", "reward", "spent", "mean_payment")
 """Curves of one run: services leave by ``accuracy``, which may be on validation images."""
+
+_FIGURES = (*FIGURES, STALENESS)
 
 COMPARED = ("test_accuracy", *METRICS[1:])  # curves of several runs: of accuracies that on test images, as in reports
 
@@ -52,6 +55,7 @@ class History:
         # the rounds in which services left, by the services' places, and why
         self._left: dict[int, tuple[int, Status]] = {}
         self._figures: NDArray[np.float64] = np.empty((0, len(FIGURES), 0))  # [room for rounds, figures, M]
+        self._at_work: list[tuple[OfferReport, ...]] = [()]  # as each round ended, as far as it was asked for; of none
 
     def __len__(self) -> int:
         return self._count
@@ -118,13 +122,23 @@ class History:
         chosen = np.arange(begin, last, stride)
         if len(chosen) and chosen[-1] != last - 1:
             chosen = np.append(chosen, last - 1)
-        values = self._figures[chosen, FIGURES.index(metric), service]
+        values = self._figures[chosen, _FIGURES.index(metric), service]
         known = ~np.isnan(values)
         return (chosen[known] + 1.0).tolist(), values[known].tolist()
 
     def column(self, figure: str, last: int) -> NDArray[np.float64]:
         """Return [last, M] a figure of the rounds up to ``last``; NaN where it has no value, money in units."""
-        return self._figures[:last, FIGURES.index(figure)]
+        return self._figures[:last, _FIGURES.index(figure)]
+
+    def at_work(self, number: int) -> tuple[OfferReport, ...]:
+        """Return the offers whose clients were still at work when a round ended; 0 is before the first."""
+        if number and not self[number].goes_on:
+            return ()
+        while len(self._at_work) <= number:
+            logged = self[len(self._at_work)]
+            earlier = (job for job in self._at_work[-1] if job.end is not None and job.end > logged.end)
+            self._at_work.append((*earlier, *logged.outlasting))
+        return self._at_work[number]
 
     def exit_of(self, service: int, last: int) -> int | None:
         """Return the round in which a service met its target; None if it did not up to round ``last``."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from des.clock import Microseconds
-from des.log_records import Kind, MarketEvent
+from des.log_records import Kind, MarketEvent, OfferReport
 from des.observation import Status
 from scenarios.file.schema import Scenario
 from scenarios.logs.reading import LoggedRound
@@ -100,6 +100,23 @@ class Moment:
         return self.logged.end if self.begun else 0
 
     @cached_property
+    def carried(self) -> tuple[OfferReport, ...]:
+        """The offers of earlier rounds whose clients are still at work as the round begins."""
+        return self.session.history.at_work(self.round - 1)
+
+    @cached_property
+    def at_work(self) -> list[OfferReport]:
+        """The offers whose clients are at work."""
+        jobs = (*self.carried, *self.logged.offers)
+        return [job for job in jobs if job.end is not None and (job.start or 0) <= self.clock < job.end]
+
+    def cores_in_use(self, client: int) -> int:
+        """Return how many of a client's cores are at work where work outlasts rounds; else, how many it gave away."""
+        if self.logged.goes_on:
+            return sum(job.client == client for job in self.at_work)
+        return len(self.book.holders.get(client, ()))
+
+    @cached_property
     def reached(self) -> dict[tuple[str, int], Kind]:
         return {
             (event.service, event.client): event.event
@@ -169,6 +186,8 @@ class Moment:
         name = self.logged.services[service].service
         if (name, client) in self.reached:
             return MARKS.get(self.reached[name, client], "◇")
+        if verdict is BidVerdict.AT_WORK:
+            return BidVerdict.AT_WORK.value
         if self.book.offer(service, client) is None or not self.offered(service):
             return BidVerdict.UNWANTED.value
         decided = self.allocated and verdict in {BidVerdict.OUTBID, BidVerdict.DECLINED}

@@ -149,13 +149,13 @@ class Session:
     def add_whole(
         self,
         directory: Path,  # the run's
-        rounds: Iterable[tuple[str, Spans]],  # of each round, its lines of rounds.csv, and its place in all files
+        rounds: Iterable[tuple[Mapping[str, str], Spans]],  # of each, its lines in small tables, and its place in all
     ) -> None:
         """Add all rounds of a complete run whose files are what was written; most of each is read when it is shown."""
         self.history.stored = StoredRounds(directory)
         for lines, spans in rounds:
             self.history.stored.add(spans)
-            self.history.append(LoggedRound.glance({"rounds": lines}), hold=False)
+            self.history.append(LoggedRound.glance(lines), hold=False)
         self.changed()
 
     def book(self, logged: LoggedRound) -> RoundBook:
@@ -165,7 +165,8 @@ class Session:
         if self._book is None or self._book.logged is not logged:
             try:
                 with plugin_code("the behaviour of clients", BehaviourError):
-                    self._book = RoundBook(logged, self.world, self.history.__getitem__)
+                    carried = self.history.at_work(logged.number - 1)
+                    self._book = RoundBook(logged, self.world, self.history.__getitem__, carried)
             except (BehaviourError, CostError) as error:
                 raise LogError(f"round {logged.number}: {error}") from error
         return self._book

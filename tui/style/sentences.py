@@ -17,6 +17,7 @@ from scenarios.file.problems import NAMED, Path
 from scenarios.file.schema import REGISTRIES, Scenario
 from scenarios.file.toml import value_text
 from scenarios.loader import points
+from scenarios.logs.reading import STALENESS
 from tui.style.formats import percent, seconds
 
 Meanings = Mapping[Path, str]  # of values, by where they stand
@@ -141,6 +142,7 @@ CURVES = {
     "reward": "reward per round",
     "spent": "money spent per round",
     "mean_payment": "mean price of a client",
+    STALENESS: "mean staleness of the updates in each round's models",
 }
 """Titles of the curves, but for that of accuracies."""
 
