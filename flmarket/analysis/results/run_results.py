@@ -34,7 +34,12 @@ from scenarios.streams import stays
 if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
     import pandas as pd
 
-HELD = ("accuracy", "test_accuracy", "reward")  # columns that a service keeps at their height after it has left
+HELD = (
+    "accuracy",
+    "test_accuracy",
+    "reward",
+    "sim_time",
+)  # columns that a service keeps at their height after it has left
 _MONEY = ("budget", "offered", "spent")
 _COUNTS = ("wanted", "served", "refused")
 _INTERESTS = ("cost", "data_size", "reported_size", "emd", "reported_emd")
@@ -73,7 +78,7 @@ class RunResult:
     policies: tuple[str, ...]  # [M] the services' policies
     seed: int
     directory: RunDirectory  # where its logs are
-    curves: Mapping[str, FloatArray]  # [N, M] columns of rounds.csv, money in units
+    curves: Mapping[str, FloatArray]  # [N, M] columns of rounds.csv, money in units, times in seconds
     played: int  # how many of the rounds were played: it ends when all services have left
     exits: Sequence[int | None]  # [M] the round in which each service met its target; None if it did not
     tables: "Mapping[str, pd.DataFrame]" = field(default_factory=dict)  # its frames, by name
@@ -100,7 +105,7 @@ class RunResult:
             if not np.isfinite(values).all():
                 raise InputError(f"{directory.path}: rounds.csv: a number of {column} is not finite")
             curves[column] = lengthened(column, values, count)
-            if column in _MONEY:
+            if column in (*_MONEY, "sim_time"):
                 curves[column] /= MICRO
         left = np.asarray(rounds["status"], dtype=object) == Status.REACHED
         reached = dict(zip(names[left], np.asarray(rounds["round"])[left].tolist(), strict=True))
@@ -196,7 +201,7 @@ class RunResult:
         not played, as all services had left, count as slots.
         """
         slot = to_micro(self.setting.scenario.timeline.slot or 0)
-        ends = self.tables["rounds"]["sim_time"].to_numpy()[:: len(self.setting.services)]
+        ends = np.rint(MICRO * self["sim_time"][: self.played, 0]).astype(np.int64)
         last = min(ends[-1], (([0, *ends][-2]) // slot + 1) * slot)
         more = (last // slot + 1 + np.arange(len(self["accuracy"]) - len(ends))) * slot
         ends = np.concatenate([ends[:-1], [last], more])
