@@ -312,7 +312,8 @@ class RoundBook:
         assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
         if verdict is BidVerdict.SERVED:
             return self._won(offer)
-        return not_served(offer, self.holders.get(client, []), self.mechanism, self._expired)
+        holding, cores = self.holders.get(client, []), self.cores(client)
+        return not_served(offer, holding, self.mechanism, cores, self._expired)
 
     def _won(self, offer: OfferReport) -> str:
         price = offer.payment if offer.paid is None else offer.paid
