@@ -7,6 +7,7 @@ paper's mechanism only (``possible``).
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from des.log_records import Outcome
@@ -125,7 +126,8 @@ class Explanation:
         """Return what became of an offer, a line of offers.csv, in words."""
         if row.outcome == Outcome.SERVED:
             return f"served for {money(row.paid)}"
-        return not_served(row, self._holders.get(row.client, []), self._rule, self._expired)
+        cores = int(np.broadcast_to(self._now.capacity, self._logs.scenario.clients.count)[row.client])
+        return not_served(row, self._holders.get(row.client, []), self._rule, cores, self._expired)
 
     def table(self) -> pd.DataFrame:
         """Return a line for each client; money in units."""

@@ -26,7 +26,9 @@ def not_served(
     offer: Any,  # a record, or a line of a data frame
     holding: Sequence[Any],  # the ``holders`` of its client; none, as can be in a log that was changed
     mechanism: str,  # the one that cleared the round. Only the paper's is known to go by the payments.
-    expired: Microseconds = 0,  # when the offer expired, where cores are cleared as they come free
+    # where cores are cleared as they come free: how many the client has, and when the offer expired
+    cores: int = 1,
+    expired: Microseconds = 0,
 ) -> str:
     """Return why an offer was outbid or dropped."""
     if offer.outcome == Outcome.DECLINED:
@@ -34,7 +36,7 @@ def not_served(
     if offer.outcome == Outcome.DROPPED:
         return "awarded a core, but its update did not arrive in time; not paid"
     if mechanism.endswith(STANDING):
-        return _expired(offer, holding, mechanism.removesuffix(STANDING), expired)
+        return _expired(offer, holding, mechanism.removesuffix(STANDING), cores, expired)
     if mechanism != DEFAULT:
         return f"refused by the mechanism {mechanism}"
     if not holding:
@@ -45,7 +47,7 @@ def not_served(
     return f"lost the draw against {service}, which pays {cash(least)} too"
 
 
-def _expired(offer: Any, holding: Sequence[Any], mechanism: str, expired: Microseconds) -> str:
+def _expired(offer: Any, holding: Sequence[Any], mechanism: str, cores: int, expired: Microseconds) -> str:
     """Return why nobody was at work for an offer before it expired; those are holders that were at work meanwhile."""
     reasons = []
     for other in sorted((it for it in holding if it.round == offer.round), key=lambda it: it.start):
@@ -57,13 +59,13 @@ def _expired(offer: Any, holding: Sequence[Any], mechanism: str, expired: Micros
             reasons.append(f"outbid {at} by {other.service}: {amounts}")
         else:
             reasons.append(f"lost the draw {at} against {other.service}, which pays {cash(other.payment)} too")
-    if reasons or not holding:
-        return ", and ".join(reasons) or "expired, but the log names no service that has a core of the client"
-    first = min(holding, key=lambda it: it.end)
-    until = f"its core was at work for {first.service} until {first.end / MICRO:.2f} s"
-    if first.end < expired:
-        return f"{until}, and the client, about to leave, took no more work"
-    return f"{until}, and the offer expired at {expired / MICRO:.2f} s"
+    if reasons:
+        return ", and ".join(reasons)
+    at = f"the offer expired at {expired / MICRO:.2f} s"
+    busy = sorted((it for it in holding if it.end >= expired), key=lambda it: it.end)
+    if len(busy) < cores:
+        return f"{at}, and the client took no {'more ' * bool(holding)}work before that"
+    return f"its core was at work for {busy[0].service} until {busy[0].end / MICRO:.2f} s, and {at}"
 
 
 def at_work(job: Any) -> str:

@@ -240,17 +240,16 @@ def test_where_cores_come_free_one_by_one_the_reason_says_who_had_them_and_when(
                     [other] = won[won["service"] == match[2]].itertuples()
                     found.add("by rule")
                 else:
-                    match = re.fullmatch(r"its core was at work for (\S+) until (\S+) s, and (.+)", part)
-                    assert match
                     assert not len(won)
-                    first = meanwhile.loc[meanwhile["end"].idxmin()]
-                    assert (match[1], match[2]) == (first["service"], f"{first['end'] / MICRO:.2f}")
                     all_along = meanwhile[(meanwhile["start"] <= begin * MICRO) & (meanwhile["end"] >= end * MICRO)]
-                    if match[3] == f"the offer expired at {end:.2f} s":
+                    expired = f"the offer expired at {end:.2f} s"
+                    if match := re.fullmatch(rf"its core was at work for (\S+) until (\S+) s, and {expired}", part):
+                        first = all_along.loc[all_along["end"].idxmin()]
+                        assert (match[1], match[2]) == (first["service"], f"{first['end'] / MICRO:.2f}")
                         assert len(all_along) == cores
                         found.add("at work")
                     else:
-                        assert match[3] == "the client, about to leave, took no more work"
+                        assert re.fullmatch(f"{expired}, and the client took no (more )?work before that", part)
                         assert len(all_along) < cores
                         assert logs.population.departs(number, row.client) is not None
                         found.add("leaves")
