@@ -225,6 +225,7 @@ class RoundReport:
     # 0 for the others, and what has come of earlier offers
     promised: Mapping[str, Sequence[Micro]] = field(default_factory=dict)
     completed: Mapping[str, tuple[Completed, ...]] = field(default_factory=dict)
+    length: float = 1.0  # how long it was, in slots: 1 unless events end rounds, too
 
     @cached_property
     def feedback(self) -> Mapping[str, Feedback]:
@@ -266,5 +267,6 @@ class RoundReport:
             losses=read_only(losses),
             status=report.status,
             promised=promised,
+            length=self.length,
             completed=self.completed.get(report.service, ()),
         )

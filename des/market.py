@@ -396,6 +396,7 @@ class Market:
 
         coming = self._coming(current)
         made = yield from ongoing.play(number, self._clock, journal, ledger, current.active, award, coming)
+        current.length = ongoing.slots(self.now - current.start)
         renewed = {it.service for it in made}
         federation.evaluate([name for name in self._names if name in renewed])
         trained = {}

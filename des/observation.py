@@ -233,6 +233,7 @@ class Feedback:
         status: ``training``, ``reached`` or ``gave-up``.
         promised: [k] what is set aside for each client that is still at work, money; 0 for the others. None where all
             work ends with its round.
+        length: how long the round was, in slots: 1 unless events end rounds, too.
         completed: what has come in this round of offers of earlier ones, in the order in which their work ended.
     """
 
@@ -245,6 +246,7 @@ class Feedback:
     losses: FloatArray
     status: Status
     promised: FloatArray | None = None
+    length: float = 1.0
     completed: tuple[Completed, ...] = ()
 
     @property

@@ -125,6 +125,10 @@ class Ongoing:
         """Return the number of the slot, from 1, that an instant is in, or begins."""
         return now // self._slot + 1
 
+    def slots(self, time: Microseconds) -> float:
+        """Return how many slots a time is."""
+        return time / self._slot
+
     def accrued(self, budget: Micro, now: Microseconds) -> Micro:
         """Return what comes in of a budget of each slot from the start of the last period to that of the next one.
 

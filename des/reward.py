@@ -7,6 +7,8 @@ decision with how much better the model did than usual instead.
 
 from typing import Any, overload
 
+import numpy as np
+
 from des.observation import Status
 from des.service import ServiceSpec, ServiceState
 from fl.arithmetic.elementary import power, rounded
@@ -30,3 +32,13 @@ def earned(base: FloatArray, accuracy: FloatArray) -> FloatArray: ...
 def earned(base: Any, accuracy: Any) -> Any:
     """Return Omega^accuracy for accuracies up to the target, of one service or of many; 12 significant digits."""
     return rounded(power(base, accuracy))
+
+
+def discounts(gamma: float, length: float, left: int) -> FloatArray:
+    """Return what a reward counts in a round of so many slots, and in each of the slots ``left`` after it, [1 + left].
+
+    A reward comes in while its round lasts: that of a whole slot counts 1, that of a part of one as much less as it is
+    shorter, discounted. So what an episode is worth does not hang on how many rounds events make of a slot.
+    """
+    now = length if gamma == 1 else (1 - gamma**length) / (1 - gamma)
+    return np.concatenate([[now], gamma ** (length + np.arange(left))])

@@ -79,6 +79,7 @@ class Round:
     # where work may outlast the round: the models made, and what has come of earlier offers, by the service's name
     models: tuple[ModelReport, ...] = ()
     completed: Mapping[str, tuple[Completed, ...]] = field(default_factory=dict)
+    length: float = 1.0  # in slots
     _served: dict[int, list[Job]] = field(default_factory=dict)  # what ``served`` has returned
 
     def jobs_of(self, m: int) -> Sequence[Job | None]:
@@ -161,6 +162,7 @@ def round_report(
             if name in current.completed
         },
         completed=current.completed,
+        length=current.length,
     )
 
 

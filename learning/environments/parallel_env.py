@@ -16,6 +16,7 @@ from des.log_records import RoundReport
 from des.market import Market
 from des.money import MICRO
 from des.observation import Observation, Offer
+from des.reward import discounts
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array
 from learning.environments.actions import ActionError, require_in_range, require_one_offer
@@ -37,6 +38,10 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
     The reward is the paper's, r = Omega^accuracy. A service that reaches its target in round n terminates. The paper's
     reward for it is absorbing, so its last reward is Omega^target * (1 + gamma + ... + gamma^(N - n)): what it gets in
     that round and, discounted, in each that remains. After round N, the services that are left are truncated.
+
+    Where events end rounds (``timeline.decide``), time is discounted, not rounds: what follows a round of a part x of a
+    slot counts gamma^x, the info's ``discount``, and its reward (1 - gamma^x) / (1 - gamma) of that of a whole slot.
+    Rounds that remain count as slots. So the same market is worth the same however often services decide.
 
     An agent's last observation shows the data and bids that a next round would bring.
 
@@ -173,8 +178,9 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             Observations, rewards, terminations, truncations and infos of all agents that acted; those that arrive with
             the next round observe it, with a reward of 0. An info of an agent that acted holds
             ``round``, ``accuracy``, ``wanted``, ``served``, ``spent`` (money) and ``dropped``, how many selected
-            clients were left out: offline ones, and those that did not fit into the budget. Padded, all infos hold
-            these, and ``acting``, whether the service takes part in the next round.
+            clients were left out: offline ones, and those that did not fit into the budget; and ``discount``, what
+            comes after the round counts. Padded, all infos hold these, and ``acting``, whether the service takes part
+            in the next round.
 
         Raises:
             ActionError: an action is not in its space, there is none from a service that takes part or one from who is
@@ -221,8 +227,9 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         truncated = {name: name not in self.agents and name in acted and name not in leaving for name in shown}
         terminated = {name: name not in self.agents and not truncated[name] for name in shown}
         rewards = {name: report.feedback[name].reward if name in acted else 0.0 for name in shown}
-        for name in leaving:
-            rewards[name] *= self._remaining(report.round)
+        counts = discounts(self._gamma, report.length, self._market.rounds - report.round)
+        for name in acted:
+            rewards[name] *= float(counts.sum() if name in leaving else counts[0])
         return (self._observations(shown), rewards, terminated, truncated, self._infos(shown, report)), report
 
     def close(self) -> None:
@@ -237,10 +244,6 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
             self.observed = {} if self._market.finished else self._market.open_round()
         self.agents = [] if self._market.finished else list(self.possible_agents if self._padded else self.observed)
 
-    def _remaining(self, round_: int) -> float:
-        """Return 1 + gamma + ... + gamma^(N - n)."""
-        return float((self._gamma ** np.arange(self._market.rounds - round_ + 1)).sum())
-
     def _require_agents(self, names: Iterable[str]) -> None:
         if not self.agents:
             raise ActionError("the episode is over or has not begun; call reset()")
@@ -251,7 +254,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         """Return the infos of services after a round, or before the first one."""
         infos: dict[str, dict[str, Any]] = {name: {} for name in names}
         if self._padded:
-            nothing = {"wanted": 0, "served": 0, "spent": 0.0, "dropped": 0}
+            nothing = {"wanted": 0, "served": 0, "spent": 0.0, "dropped": 0, "discount": self._gamma}
             for name, state in zip(self.possible_agents, self._market.states, strict=True):
                 now = {"round": self._market.round, "accuracy": state.accuracy, "acting": name in self.observed}
                 infos[name] = now | nothing
@@ -266,6 +269,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
                     "wanted": row.wanted,
                     "served": served,
                     "spent": spent / MICRO,
+                    "discount": self._gamma**report.length,
                 }
         return infos
 

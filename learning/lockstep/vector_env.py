@@ -152,6 +152,7 @@ class VectorMarketEnv(VectorEnv[Float32Array, AnyArray, AnyArray]):
             "served": closed.served.ravel(),
             "spent": closed.spent.ravel() / MICRO,
             "dropped": _counts(select).ravel() - wanted,
+            "discount": np.full(self.num_envs, self._gamma),
         }
         new = over.nonzero()[0].tolist()
         self.markets.reset(new, [self._next_seed(b) for b in new])

@@ -32,6 +32,7 @@ from numpy.random import Generator
 from torch import Tensor
 
 from des.observation import Feedback, Observation, Offer
+from des.reward import discounts
 from fl.arithmetic.elementary import sigmoid
 from fl.arithmetic.streams import stream
 from fl.arrays import Float32Array, FloatArray
@@ -77,7 +78,7 @@ class PaperSettings:
 Batch = Mapping[str, Tensor]
 """A mini-batch: ``state`` [A, B, C, F], ``chosen`` a_d and ``markup`` a_c [A, B, C], ``reward`` [A, B], what came next:
 ``next_state``, ``next_bids`` and ``next_here`` (1: the client can be selected) [A, B, C], ``final`` [A, B] (1: nothing
-follows), and the ``budget`` [A, B]."""
+follows; 0: the state after a whole slot), and the ``budget`` [A, B]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,17 +347,19 @@ class PaperLearner(Learner):
         over = feedback.status.leaves or left == 0
         # It is r / Omega, at most 1: the services' Omega differ, and the size of their Q must not.
         reward = float(feedback.reward / self._shape.reward_bases[observation.service])
-        earned = self._rewards.stored(agent, reward, left if over else 0)
+        earned = self._rewards.stored(agent, reward, left if over else 0, feedback.length)
         if earned is None:
             return
         state, bids = self.networks.encode(observation), observation.own_bids
-        self._follow(agent, next_state=state, next_bids=bids, next_here=observation.available, final=0.0)
+        self._follow(agent, next_state=state, next_bids=bids, next_here=observation.available)
         # a_c of all clients is stored, also of those that a_d leaves out: the critic saw them all.
         chosen = np.zeros(len(bids))
         chosen[offer.clients] = 1.0
         self._waiting[agent] = {
             "state": state, "chosen": chosen, "markup": self._continuous[observation.service],
             "reward": earned, "budget": observation.budget,
+            # what follows counts gamma^length: the less of gamma the longer the round
+            "final": 1.0 - self.settings.discount ** (feedback.length - 1.0),
         }  # fmt: skip
         if over:
             nothing = {"next_state": 0 * state, "next_bids": 0 * bids, "next_here": 0 * bids}
@@ -365,7 +368,7 @@ class PaperLearner(Learner):
     def _follow(self, agent: int, **after: Any) -> None:
         """Store the transition of the agent's last round, if there is one, with what followed it."""
         if agent in self._waiting:
-            self._replay.add(agent, **self._waiting.pop(agent), **after)
+            self._replay.add(agent, **{**self._waiting.pop(agent), **after})
 
     def update(self, rng: Generator) -> dict[str, float]:
         """Update all networks once: lines 13 to 15. Returns the losses by name."""
@@ -442,6 +445,7 @@ class Rewards:
         agent: int,  # its index
         reward: float,  # r / Omega of the round
         left: int,  # after its last round, how many rounds of the market are to come; 0 before
+        length: float = 1.0,  # of the round, in slots
     ) -> float | None:
         """Return what is stored of an agent's round; None in the first episode, which has no earlier ones.
 
@@ -453,7 +457,7 @@ class Rewards:
         if not self._usual.episodes[agent]:
             return None
         above = reward - self._usual.mean[agent, now : now + left + 1]
-        return SCALE * float(np.sum(self._gamma ** np.arange(left + 1) * above))
+        return SCALE * float(np.sum(discounts(self._gamma, length, left) * above))
 
     def end(self) -> None:
         """End the episode: later ones are compared with it, too, at a constant reward after an exit."""

@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pettingzoo.test import api_test, parallel_api_test
+from pettingzoo.utils.conversions import parallel_to_aec
 
 import flmarket
 from des.market import Market
 from des.money import MICRO
+from des.reward import discounts
 from fl.training.trigger import TRIGGERS
 from flmarket.analysis.results.measures import MARKET, MEASURES, SECONDS_TO_TARGET
 from flmarket.analysis.results.replayed import contributions
@@ -411,7 +414,55 @@ def test_an_environment_plays_it() -> None:
     env = flmarket.parallel_env(going_on(rounds=3))
     env.reset(seed=0)
     while env.agents:
-        env.step({name: env.action_space(name).sample() for name in env.agents})
+        *_, infos = env.step({name: env.action_space(name).sample() for name in env.agents})
+        assert all(info["discount"] == 0.95 for info in infos.values())
+
+
+def test_environments_discount_time_where_events_end_rounds() -> None:
+    """Two markets of the same events: what all steps are worth is what the same time is worth in whole slots."""
+    scenario = going_on(**{"timeline.decide": ["free"], "rounds": 12, "services.*.target_accuracy": 0.999})
+    env = flmarket.parallel_env(scenario, gamma=0.9)
+    env.reset(seed=0)
+    worth, discount = 0.0, 1.0
+    while env.agents:
+        accuracy = {spec.name: spec.reward_base for spec in env.market.services}
+        name, began = env.agents[0], env.market.now
+        _, rewards, _, truncated, infos = env.step({name: env.action_space(name).sample() for name in env.agents})
+        if not truncated[name]:  # after the last step the market waits for who is at work
+            assert infos[name]["discount"] == pytest.approx(0.9 ** ((env.market.now - began) / MICRO))
+        whole = rewards[name] / accuracy[name] ** infos[name]["accuracy"]
+        assert whole == pytest.approx((1 - infos[name]["discount"]) / (1 - 0.9))
+        worth += discount * whole
+        discount *= infos[name]["discount"]
+    assert worth == pytest.approx((1 - discount) / (1 - 0.9))  # of 1 for each slot
+
+
+def test_what_is_left_after_a_target_counts_as_slots() -> None:
+    assert discounts(0.9, 1.0, 3) == pytest.approx([1.0, 0.9, 0.81, 0.729])
+    assert discounts(0.9, 0.5, 2) == pytest.approx([(1 - 0.9**0.5) / 0.1, 0.9**0.5, 0.9**1.5])
+    assert discounts(1.0, 0.25, 2).tolist() == [0.25, 1.0, 1.0]
+    assert np.array_equal(discounts(0.95, 1.0, 40), 0.95 ** np.arange(41))  # slots keep their bits
+
+
+@pytest.mark.filterwarnings("ignore:We recommend agents:UserWarning", "ignore:.*render.*:UserWarning")
+@pytest.mark.filterwarnings("ignore:Agent's:UserWarning", "ignore:The class of:UserWarning")
+def test_both_kinds_of_environment_of_pettingzoo_play_decisions_at_events() -> None:
+    scenario = going_on(**{"timeline.decide": ["free", "model"], "rounds": 20})
+    parallel_api_test(flmarket.parallel_env(scenario, flat=True), num_cycles=40)
+    api_test(parallel_to_aec(flmarket.parallel_env(scenario, flat=True)), num_cycles=40)
+
+
+def test_gymnasiums_environment_plays_decisions_at_events() -> None:
+    scenario = going_on(**{"timeline.decide": ["free", "model"], "rounds": 20})
+    env = flmarket.service_env(scenario, "digits")
+    env.reset(seed=0)
+    ended, found = False, set()
+    while not ended:
+        *_, terminated, truncated, info = env.step(env.action_space.sample())
+        ended = terminated or truncated
+        found.add(info["discount"])
+    assert len(found) > 1
+    assert all(0.9499 < discount < 1.0 for discount in found)
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,12 @@ CHOSEN = (
     Chosen(_ONGOING, "paid = price if job.outcome is Outcome.SERVED else 0.0", "paid = price", _WORK),
     Chosen("des/round_state.py", "(job.end or 0) <= end", "True", _WORK),
     Chosen("learning/policies/resolving.py", "feedback.paid + feedback.promised", "feedback.paid", _PLAYED),
+    Chosen("des/reward.py", "(1 - gamma**length) / (1 - gamma)", "1.0", _PLAYED),
+    Chosen("des/reward.py", "gamma ** (length + np.arange(left))", "gamma ** (1 + np.arange(left))", _PLAYED),
+    Chosen(
+        "learning/mahdrl/paper.py", "1.0 - self.settings.discount ** (feedback.length - 1.0)", "0.0",
+        ("tests/learning/mahdrl/test_paper.py",),
+    ),
     Chosen(_ONGOING, '("free", freed)', '("model", freed)', _WORK),
     Chosen(_ONGOING, "if until is not None and not decided:", "if until is not None:", _WORK),
     Chosen(_ONGOING, "- budget * self._last // self._slot", "- budget * (self._last // self._slot)", _WORK),

@@ -1,7 +1,7 @@
 """Eqs. (7) to (12) by hand; what the lines of Algorithm 1 store, explore and learn; and the agent of flmarket."""
 
 import json
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from shutil import copy
 
 import numpy as np
@@ -163,6 +163,33 @@ def test_a_transition_is_stored_when_the_next_state_is_seen(make_market):
     np.testing.assert_array_equal(stored["state"], state[6:])
     np.testing.assert_array_equal(stored["next_state"], [*state[7:], 0 * state[0]])
     assert stored["final"].tolist() == [0.0] * 5 + [1.0]
+
+
+def test_what_follows_a_transition_is_discounted_by_its_length(make_market):
+    """gamma^length is gamma (1 - final): a quarter of a slot makes little of what follows wait."""
+    learner, lengths = learner_of(("s0",)), [1.0, 0.25, 0.5, 1.0, 0.75, 1.0]
+    for episode in (1, 2):
+        market = make_market(["s0"], seed=episode)
+        learner.begin(episode)
+        while not market.finished:
+            observations = market.open_round()
+            offers = learner.act(observations, 0.5)
+            feedback = market.close_round(offers).feedback["s0"]
+            learner.observe(observations, offers, {"s0": replace(feedback, length=lengths[market.round - 1])})
+        learner.end()
+    gamma, final = learner.settings.discount, learner._replay.fields["final"][0, :6]
+    np.testing.assert_allclose(gamma * (1 - final[:5]), [gamma**length for length in lengths[:5]], rtol=1e-6)
+    assert final[[0, 3, 5]].tolist() == [0.0, 0.0, 1.0]
+
+
+def test_the_reward_of_a_part_of_a_slot_is_as_much_less():
+    rewards = Rewards(1, 2, 0.9)
+    for _ in range(2):
+        rewards.begin()
+        stored = rewards.stored(0, 0.5, 0, 0.25), rewards.stored(0, 0.5, 0)
+        rewards.end()
+        rewards._usual.mean[...] = 0.0
+    assert stored == pytest.approx([SCALE * 0.5 * (1 - 0.9**0.25) / 0.1, SCALE * 0.5])
 
 
 def test_a_round_that_nothing_followed_is_dropped_with_the_episode(make_market):
