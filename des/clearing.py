@@ -325,7 +325,7 @@ class Platform:
             core = free_core(place, taken.get(client, ()))
             cut = NEVER if online is None else online.cut(client, now)
             job = self._job(current.slot, service, client, core, price, samples, compute, upload, cut)
-            job.start, job.end = now, now + min(job.compute + job.upload, job.limit)
+            job.begin(now)
             current.jobs[m][at] = job
             rows[client].remove(row)
             free[client] -= 1

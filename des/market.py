@@ -31,7 +31,7 @@ from des.participation import PublicView, bids_shown, with_budgets
 from des.round_state import Round, round_report
 from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
-from des.timeline import Clock, Durations, Job, Journal, Shift
+from des.timeline import Clock, Durations, Follow, Job, Journal, Shift
 from fl.arithmetic.draws import draw_key
 from fl.arrays import BoolArray, FloatArray
 from fl.training.jobs import Asynchronous, Diverged, Federation, TrainingOutcome
@@ -99,11 +99,11 @@ class Market:
         self.ledger = Ledger(self._names, population.count, totals, saving)
         self.sequential, self._turns_key = sequential, draw_key(seed, "turns")
         self.contracts = Contracts(terms or ContractTerms(), rounds)
+        self._clock = Clock()
         self.ongoing = None  # the work that outlasts its round, if any may
         if timeline.period is not None:
-            self.ongoing = Ongoing(
-                self._names, triggers or (), cast("Asynchronous", federation), timeline, population.count
-            )
+            asynchronous, count = cast("Asynchronous", federation), population.count
+            self.ongoing = Ongoing(self._names, triggers or (), asynchronous, timeline, count, self._clock)
         # Every service is there from the first round, with the same budget in each unless an intervention changes it.
         # So rounds under the same conditions need no new look at who takes part and with how much money.
         self._only_interventions_change_rounds = (
@@ -115,7 +115,6 @@ class Market:
         always = Conditions({spec.name: spec.budget for spec in services}, population.cores)
         self.schedule = schedule or Schedule(always)
         self._conditions = self.schedule.first
-        self._clock = Clock()
         self._current: Round | None = None
         self._offers_in = simpy.Event(self._clock)  # opening a round replaces this, and the process that plays it
         self._slot: simpy.Event = self._offers_in
@@ -194,7 +193,7 @@ class Market:
         self.ledger.restore(state["ledger"])
         self.contracts.restore(state["contracts"])
         if self.ongoing is not None:
-            self.ongoing.restore(state["ongoing"], self.now)
+            self.ongoing.restore(state["ongoing"], self._clock)
         self._reserve()
         self._impose(self.round)
         # who arrives with the next round does so when it begins, and not yet
@@ -314,7 +313,7 @@ class Market:
         current.trained = self._federation.train_round(current.number, training)
         self._require_finite(current)
         self._platform.settle(current, [state.accuracy for state in self.states])
-        yield from self._start_work(current)  # each service has its model, and pays, as soon as it has its updates
+        yield from self._work(current)  # each service has its model, and pays, as soon as it has its updates
         for m in current.active if self.mechanism.settles_together else ():
             self._pay(m, current)
         if self._timeline.slot is not None:
@@ -363,17 +362,28 @@ class Market:
             if m in due:
                 self.ledger.hold(self._names[m], due[m])
 
-    def _start_work(self, current: Round) -> list[simpy.Event]:
-        """Start the clients' jobs; each service is settled when its last job is done. Return those events."""
+    def _work(self, current: Round) -> Generator[simpy.Event, Any, None]:
+        """Let clients do their jobs; each service is settled when its last job is done."""
         jobs_of = {m: current.at_work(m) for m in current.jobs}
         for m in current.active:
             if not jobs_of.get(m):
                 self._settle(m, current)
-        with_jobs = {m: jobs for m, jobs in jobs_of.items() if jobs}
-        last_jobs_done = Shift(self._clock, current.journal).begin(with_jobs.values())
-        for m, done in zip(with_jobs, last_jobs_done, strict=True):
-            done.callbacks.append(partial(self._settle, m, current))
-        return last_jobs_done
+        shift, journal, whose = Shift(self._clock), current.journal, dict[int, int]()
+        for m, jobs in jobs_of.items():
+            journal.record_jobs(Kind.TRAIN_START, jobs)
+            for job in jobs:
+                job.begin(self.now)
+                whose[shift.begin(job)] = m
+        left = {m: len(jobs) for m, jobs in jobs_of.items()}
+
+        def end(number: int, job: Job) -> Follow | None:
+            if job.outcome is Outcome.SERVED:
+                journal.record(Kind.UPLOAD, job.service, job.client, job.core)
+            m = whose[number]
+            left[m] -= 1
+            return None if left[m] else partial(self._settle, m, current)
+
+        yield from shift.play(journal, end)
 
     def _require_finite(self, current: Round) -> None:
         for name, outcome in current.trained.items():
@@ -395,7 +405,7 @@ class Market:
             return [(m, job, losses.get((job.service, job.client))) for m, job, _ in awarded]
 
         coming = self._coming(current)
-        made = yield from ongoing.play(number, self._clock, journal, ledger, current.active, award, coming)
+        made = yield from ongoing.play(number, journal, ledger, current.active, award, coming)
         current.length = ongoing.slots(self.now - current.start)
         renewed = {it.service for it in made}
         federation.evaluate([name for name in self._names if name in renewed])
@@ -414,7 +424,7 @@ class Market:
                 federation.forget(name)
         if number >= self.rounds or not any(state.stays for state in self.states):
             # whoever is still at work is waited for and paid, though no model follows
-            made += yield from ongoing.play(number, self._clock, journal, ledger, (), None)
+            made += yield from ongoing.play(number, journal, ledger, (), None)
         for m, state in enumerate(self.states):
             if state.status.gone:  # what comes back of clients that do not deliver is of no use any more
                 ledger.lapse(self._names[m])
@@ -437,7 +447,7 @@ class Market:
         wanted = {client for offer in current.offers.values() for client in offer.clients.tolist()}
         return [it for it in found if it[1] in wanted]
 
-    def _settle(self, m: int, current: Round, _: simpy.Event | None = None) -> None:
+    def _settle(self, m: int, current: Round) -> None:
         """End a service's work: it aggregates, evaluates, and pays, unless all pay together."""
         name = self._names[m]
         outcome = current.trained.get(name)

@@ -6,10 +6,8 @@ update arrives when it arrives, is paid at that instant, and becomes part of its
 trigger says so (``fl.training.trigger``). Between periods all of that is plain data, as in slots.
 """
 
-from collections import deque
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,7 +18,7 @@ from des.ledger import Ledger
 from des.log_records import Kind, ModelReport, Outcome
 from des.money import MICRO, Micro, to_micro
 from des.observation import Completed, Progress
-from des.timeline import Clock, Durations, Job, Journal
+from des.timeline import Clock, Durations, Job, Journal, Shift
 from fl.arrays import BoolArray, read_only
 from fl.training.jobs import Asynchronous, Delivery
 from fl.training.trigger import Gathered, Trigger, answer, share_of
@@ -34,12 +32,6 @@ class AtWork(NamedTuple):
     model: int  # the number of the model that it was handed out, 0 for the first
     job: Job
     loss: float | None  # the client's mean local loss; None: its update will not arrive
-
-    def events(self, place: int) -> list[tuple[Microseconds, bool, int]]:
-        """Return when its training ends, unless it is cut off before, and when all of it does."""
-        job, start = self.job, self.job.start or 0  # it has one from the award on
-        ends = start + min(job.compute + job.upload, job.limit), True, place
-        return [(start + job.compute, False, place), ends] if job.compute <= job.limit else [ends]
 
 
 class Arrival(NamedTuple):
@@ -61,48 +53,42 @@ class Ongoing:
         federation: Asynchronous,
         timeline: Durations,
         clients: int,  # how many there are
+        clock: Clock,
     ) -> None:
         self._names, self._triggers, self.federation = tuple(names), tuple(triggers), federation
         self._slot = to_micro(timeline.period or 0)
         self._decide = frozenset(timeline.decide)
         self._last = -self._slot  # when the last period began that is over; as if one were before the first
-        self._begun = 0  # how many have begun so far
         self._arrived: list[list[Arrival]] = [[] for _ in names]
         self.models = [0] * len(names)  # how many each service has made
         # [M] what has come in the last period of offers of earlier ones
         self.completed: list[list[Completed]] = [[] for _ in names]
         self._busy = np.zeros((len(names), clients), dtype=np.bool_)  # who works for whom
-        self._count((), 0)
+        self._count((), clock)
 
-    def _count(self, works: Iterable[AtWork], now: Microseconds) -> None:
+    def _count(self, works: Sequence[AtWork], clock: Clock) -> None:
         """Let just these be at work."""
-        self._at_work: dict[int, AtWork] = {}  # by a number that rises in the order in which they began
+        self._clock, self._shift = clock, Shift(clock, [work.job for work in works])
+        self._at_work: dict[int, AtWork] = {}  # by their numbers
         self._working = [0] * len(self._names)  # for each service
         self._begun_with = [0] * len(self._names)  # the sum of the models that those at work have begun with
         self._late = [0] * len(self._names)  # how many of them began with an older model than its last one
         self.taken: dict[int, set[int]] = {}  # the cores at work of each client that has any
-        # the ends of training, and of work; what happens at the same instant does so in the order of beginnings
-        self._agenda: list[tuple[Microseconds, bool, int]] = []
         self._busy[:] = False
-        for work in works:
-            self._begin(work)
-        self._agenda = [it for it in self._agenda if it[0] > now]
-        heapify(self._agenda)
+        for number, work in enumerate(works, start=1):
+            self._begin(number, work)
 
-    def _begin(self, work: AtWork) -> None:
+    def _begin(self, number: int, work: AtWork) -> None:
         m, job = work.m, work.job
-        self._begun += 1
-        self._at_work[self._begun] = work
+        self._at_work[number] = work
         self._working[m] += 1
         self._begun_with[m] += work.model
         self._late[m] += work.model < self.models[m]
         self._busy[m, job.client] = True
         self.taken.setdefault(job.client, set()).add(job.core)
-        for event in work.events(self._begun):
-            heappush(self._agenda, event)
 
-    def _end(self, place: int) -> AtWork:
-        work = self._at_work.pop(place)
+    def _end(self, number: int) -> AtWork:
+        work = self._at_work.pop(number)
         m, job = work.m, work.job
         self._working[m] -= 1
         self._begun_with[m] -= work.model
@@ -152,7 +138,6 @@ class Ongoing:
     def play(
         self,
         number: int,  # the period
-        clock: Clock,
         journal: Journal,
         ledger: Ledger,
         staying: Collection[int],  # the services that still make models
@@ -166,46 +151,39 @@ class Ongoing:
         is not told of which, and who have come, with their services and losses. They begin at once. It is asked as the
         period begins, and whenever work has ended or clients come, but at its end: then offers have expired.
         """
+        clock, freed, made, models = self._clock, list[int](), list[ModelReport](), 0
         start, until = clock.now, None if award is None else self.slot(clock.now) * self._slot
         decided = False  # whether an event ends the period
-        made: list[ModelReport] = []
-        agenda, queue = self._agenda, deque(coming)
         if award is not None:
             self.completed = [[] for _ in self._names]
 
-        def begin(freed: Collection[int] | None, came: Collection[int] = ()) -> None:
-            for m, job, loss in award(freed, came) if award else ():
-                self._begin(AtWork(m, number, self.models[m], job, loss))
+        def begin(clients: Collection[int] | None, came: Collection[int] = ()) -> None:
+            for m, job, loss in award(clients, came) if award else ():
+                self._begin(self._shift.begin(job), AtWork(m, number, self.models[m], job, loss))
                 journal.record(Kind.TRAIN_START, job.service, job.client, job.core)
 
-        begin(None)
-        while (agenda or queue) and not decided:
-            time, models = min(it[0][0] for it in (agenda, queue) if it), len(made)
-            if until is not None and time > until:
-                break
-            if time > clock.now:
-                yield clock.timeout(time - clock.now)
-            freed, came = list[int](), list[int]()
-            while agenda and agenda[0][0] == time:
-                _, ends, place = heappop(agenda)
-                if not ends:
-                    job = self._at_work[place].job
-                    journal.record(Kind.TRAIN_END, job.service, job.client, job.core)
-                    continue
-                work = self._end(place)
-                self._deliver(work, journal, ledger)
-                if work.round < number:
-                    self._tell(work)
-                freed.append(work.job.client)
-                if work.m in staying:
-                    made += self._models(work.m, number, journal, closing=False)
-            while queue and queue[0][0] == time:
-                came.append(queue.popleft()[1])
-            if self._decide and award is not None and start < time != until:
+        def end(place: int, job: Job) -> None:
+            work = self._end(place)
+            self._deliver(work, journal, ledger)
+            if work.round < number:
+                self._tell(work)
+            freed.append(job.client)
+            if work.m in staying:
+                made.extend(self._models(work.m, number, journal, closing=False))
+
+        def over(came: Collection[int]) -> bool:
+            nonlocal decided, models
+            if self._decide and award is not None and start < clock.now != until:
                 happened = ("free", freed or came), ("model", made[models:])
                 decided = any(of for event, of in happened if event in self._decide)
-            if (freed or came) and time != until and not decided:
+            if (freed or came) and clock.now != until and not decided:
                 begin(freed, came)
+            freed.clear()
+            models = len(made)
+            return decided
+
+        begin(None)
+        yield from self._shift.play(journal, end, until, over, coming)
         if until is not None and not decided:
             if until > clock.now:
                 yield clock.timeout(until - clock.now)
@@ -273,13 +251,13 @@ class Ongoing:
             "last": self._last,
         }
 
-    def restore(self, state: Mapping[str, Any], now: Microseconds) -> None:
+    def restore(self, state: Mapping[str, Any], clock: Clock) -> None:
         """Continue from a ``state``."""
         self.models = list(state["models"])
         works = [
             AtWork(m, begun, model, Job(**{**job, "outcome": Outcome(job["outcome"])}), loss)
             for m, begun, model, job, loss in state["at_work"]
         ]
-        self._count(works, now)
+        self._count(works, clock)
         self._arrived = [[Arrival(*it) for it in own] for own in state["arrived"]]
         self._last = state["last"]

@@ -1,9 +1,10 @@
 """The timeline of a round: jobs, the clients that work on them on the market's clock, and the journal of events."""
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import deque
+from collections.abc import Callable, Collection, Generator, Iterable
 from dataclasses import dataclass
-from functools import partial
+from heapq import heappop, heappush
+from typing import Any
 
 import simpy
 
@@ -55,7 +56,7 @@ class Durations:
 
 @dataclass(slots=True)
 class Job:
-    """One awarded client at work for one service. ``start`` and ``end`` are set as the simulation plays it."""
+    """One awarded client at work for one service."""
 
     service: str  # name
     client: int  # index
@@ -66,11 +67,15 @@ class Job:
     upload: Microseconds  # how long sending the update takes
     limit: Microseconds  # when the job is cut off because the platform stops waiting or the client leaves
     outcome: Outcome  # ``served`` when the update arrives in time, else ``dropped``; certain from the award on
-    start: Microseconds | None = None
+    start: Microseconds | None = None  # None until it begins, as is the end
     end: Microseconds | None = None
     promised: int = MICRO  # the part of the work that the client promised, in millionths; see ``des.response``
     done: int = MICRO  # the part that it does
     cost: Micro | None = None  # what that costs it, micro-units; None where clients do all of the work
+
+    def begin(self, now: Microseconds) -> None:
+        """Set when it starts and ends: its times are certain."""
+        self.start, self.end = now, now + min(self.compute + self.upload, self.limit)
 
 
 class Journal:
@@ -106,67 +111,65 @@ class Journal:
         self.events += [new(MarketEvent, (round_, now, kind, job.service, job.client, job.core, None)) for job in jobs]
 
 
-class Shift:
-    """The jobs of a round at work on the market's clock, each on the core of its client that it was awarded (eq. 2).
+Follow = Callable[[], None]
 
-    All begin at once. Jobs that are trained, or have sent their updates, at the same instant share a SimPy event.
+
+class Shift:
+    """Jobs at work on the market's clock, each on the core of its client that it was awarded (eq. 2).
+
+    What happens at the same instant does so in the order in which its causes happened; what has the same cause, in the
+    order in which jobs began. Ends of training come first.
     """
 
-    def __init__(self, clock: Clock, journal: Journal) -> None:
-        self._clock, self._journal = clock, journal
-        self._left: Counter[str] = Counter()  # the jobs of each service that are not done
-        self._idle: dict[str, simpy.Event] = {}
-
-    def begin(self, services: Iterable[Sequence[Job]]) -> list[simpy.Event]:
-        """Let the jobs of services begin, at least one of each; return the events at which the last ones are done."""
-        begun = [job for jobs in services for job in jobs]
-        self._left = Counter([job.service for job in begun])
-        self._idle = {service: self._clock.event() for service in self._left}
-        self._journal.record_jobs(Kind.TRAIN_START, begun)
-        now = self._clock.now
-        for job in begun:
-            job.start = now
-        self._wait([min(job.compute, job.limit) for job in begun], begun, self._train)
-        return list(self._idle.values())
-
-    def _wait(
-        self, delays: Sequence[Microseconds], jobs: Sequence[Job], then: Callable[[list[Job], simpy.Event], None]
-    ) -> None:
-        """Let each job wait so long, and then do something with all that have waited for the same instant."""
-        groups: dict[Microseconds, list[Job]] = {}
-        now = self._clock.now
-        for delay, job in zip(delays, jobs, strict=True):
-            if now + delay in groups:
-                groups[now + delay].append(job)
-            else:
-                groups[now + delay] = [job]
-                self._clock.timeout(delay).callbacks.append(partial(then, groups[now + delay]))
-
-    def _train(self, jobs: list[Job], _: simpy.Event) -> None:
-        """End the training of jobs. Those that are cut off are done, the others upload."""
-        trained: list[Job] = []
+    def __init__(self, clock: Clock, jobs: Iterable[Job] = ()) -> None:
+        """Go on with jobs that have begun; what was due by now has happened."""
+        self._clock, self._begun = clock, 0
+        # A heap: the instant, the order within it, and the job whose training, or all of which, ends then, or what
+        # follows from that. The order: 0 for training, 1 for what follows from it; the instant of the cause, and the
+        # same two things of the cause; the job's number.
+        self._due: list[tuple[Microseconds, int, Microseconds, int, Microseconds, int, Job | Follow]] = []
         for job in jobs:
-            if job.compute <= job.limit:
-                trained.append(job)
-            else:
-                # Where sending takes no time, the updates of jobs before this one arrive before it is done.
-                self._upload(trained)
-                self._finish([job])
-                trained = []
-        self._upload(trained)
+            self.begin(job)
+        self._due = sorted(it for it in self._due if it[0] > clock.now)
 
-    def _upload(self, jobs: list[Job]) -> None:
-        self._journal.record_jobs(Kind.TRAIN_END, jobs)
-        self._wait([min(job.upload, job.limit - job.compute) for job in jobs], jobs, self._send)
+    def begin(self, job: Job) -> int:
+        """Let a job work that has its start and end; return its number, which rises."""
+        start, end = job.start or 0, job.end or 0
+        self._begun += 1
+        if job.compute <= job.limit:
+            trained = start + job.compute
+            heappush(self._due, (trained, 0, 0, 0, 0, self._begun, job))
+            heappush(self._due, (end, 1, trained, 0, 0, self._begun, job))
+        else:  # it is cut off before
+            heappush(self._due, (end, 0, 0, 0, 0, self._begun, job))
+        return self._begun
 
-    def _send(self, jobs: list[Job], _: simpy.Event) -> None:
-        self._journal.record_jobs(Kind.UPLOAD, [job for job in jobs if job.outcome is Outcome.SERVED])
-        self._finish(jobs)
-
-    def _finish(self, jobs: list[Job]) -> None:
-        now = self._clock.now
-        for job in jobs:
-            job.end = now
-            self._left[job.service] -= 1
-            if not self._left[job.service]:
-                self._idle[job.service].succeed()
+    def play(
+        self,
+        journal: Journal,
+        end: Callable[[int, Job], Follow | None],  # ends a job, given its number, and returns what follows at once
+        until: Microseconds | None = None,  # None: until nobody is at work
+        # whether it is over, after all that happens at an instant; it is told who comes then
+        over: Callable[[list[int]], bool] = lambda _: False,
+        coming: Iterable[tuple[Microseconds, int]] = (),  # clients that come, by time
+    ) -> Generator[simpy.Event, Any, None]:
+        """Let jobs work up to an instant. Others may begin meanwhile."""
+        due, clock, queue, ended = self._due, self._clock, deque(coming), False
+        while (due or queue) and not ended:
+            time = min([it[0][0] for it in (due, queue) if it])
+            if until is not None and time > until:
+                break
+            if time > clock.now:
+                yield clock.timeout(time - clock.now)
+            while due and due[0][0] == time:
+                _, depth, cause, _, _, number, it = heappop(due)
+                if not isinstance(it, Job):
+                    it()
+                elif not depth and it.compute <= it.limit:
+                    journal.record(Kind.TRAIN_END, it.service, it.client, it.core)
+                elif follow := end(number, it):
+                    heappush(due, (time, 1, time, depth, cause, number, follow))
+            came = list[int]()
+            while queue and queue[0][0] == time:
+                came.append(queue.popleft()[1])
+            ended = over(came)

@@ -19,7 +19,8 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.observation import Offer
 from des.ongoing import Ongoing
 from des.schedule import Change, OnlineTimes
-from des.timeline import Durations
+from des.service import ServiceSpec
+from des.timeline import Clock, Durations
 from fl.surrogate.learning_curves import SurrogateFederation
 from fl.training.trigger import TRIGGERS, Trigger
 from support.curves import CURVE
@@ -270,12 +271,12 @@ def test_what_comes_in_over_whole_slots_is_the_budget_to_the_micro_unit(
 ) -> None:
     names, triggers, federation = ["alpha"], [TRIGGERS.create("fedasync")], SurrogateFederation({"alpha": CURVE}, 0)
     clock = Durations(0.0, 0.0, period=slot / SECOND)
-    state = Ongoing(names, triggers, federation, clock, 1).state()
+    state = Ongoing(names, triggers, federation, clock, 1, Clock()).state()
     instants = sorted({0, 2 * slot, *(int(part * 2 * slot) for part in parts)})
     came_in = 0
     for last, now in pairwise(instants):
-        ongoing = Ongoing(names, triggers, federation, clock, 1)
-        ongoing.restore({**state, "last": last}, now)
+        ongoing = Ongoing(names, triggers, federation, clock, 1, Clock())
+        ongoing.restore({**state, "last": last}, Clock(now))
         came_in += ongoing.accrued(budget, now)
     assert came_in == 2 * budget
 
@@ -390,3 +391,44 @@ def test_who_comes_as_the_period_ends_is_there_for_the_offers_of_the_next_one(
     first, second = play(market, {"alpha": make_offer((1, 5.0))}, {"alpha": make_offer((0, 5.0))})
     assert times(second, Kind.AWARD) == [("alpha", 2.0)]
     assert len(first.offers) == 1
+
+
+def test_what_has_happened_before_a_market_is_restored_does_not_happen_again(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Training ends with the period, as the market's state is taken; the update arrives at 2.5 seconds."""
+    clock = Durations(0.02, 0.5, period=2.0)
+    market, again = (market_with("fedasync", clock=clock) for _ in range(2))
+    play(market, {"alpha": make_offer((0, 5.0))})
+    again.federation.restore(market.federation.state())
+    again.restore(market.state())
+    [one], [other] = play(market, {}), play(again, {})
+    assert one.events == other.events
+    assert times(other, Kind.UPLOAD) == [("alpha", 2.5)]
+
+
+def test_updates_of_one_instant_arrive_in_the_order_in_which_they_were_trained(
+    make_market: MakeMarket, make_offer: MakeOffer, plain_service: ServiceSpec
+) -> None:
+    """Alpha trains for 2 seconds and sends nothing; beta, whose job begins second, for 1, and sends 1 million bits."""
+    alpha = replace(plain_service, name="alpha", local_epochs=2)
+    beta = replace(plain_service, name="beta", model_bytes=125_000)
+    triggers, curves = [TRIGGERS.create("fedasync")] * 2, SurrogateFederation({"alpha": CURVE, "beta": CURVE}, 0)
+    clock, people = Durations(0.01, 0.0, period=4.0), {"count": 1, "cores": 2, "uploads": (1.0,)}
+    market = make_market([alpha, beta], timeline=clock, federation=curves, triggers=triggers, **people)
+    [report] = play(market, {"alpha": make_offer((0, 5.0)), "beta": make_offer((0, 4.0))})
+    assert times(report, Kind.TRAIN_START) == [("alpha", 0.0), ("beta", 0.0)]
+    assert times(report, Kind.UPLOAD) == [("beta", 2.0), ("alpha", 2.0)]
+
+
+def test_the_mean_staleness_is_that_of_clients_who_are_still_at_work(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Clients of speed 5 deliver after a second, and each makes a model; the others are at work with the first one."""
+    market = market_with("fedasync", count=8, speeds=(0.2, 5.0))
+    fast = np.flatnonzero(market.population.speed == 5.0).tolist()
+    both = make_offer(*((client, 2.1) for client in range(8))), make_offer(*((client, 2.1) for client in fast))
+    play(market, *({"alpha": offer} for offer in both))
+    late = market.open_round()["alpha"].progress
+    assert late is not None
+    assert (late.models, late.at_work, late.staleness) == (2 * len(fast), 8 - len(fast), 2.0 * len(fast))

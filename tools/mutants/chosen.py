@@ -35,6 +35,7 @@ _LOGS, _SHOWN = ("tests/scenarios/test_settlement.py",), ("tests/flmarket/analys
 _MIXED, _MIXTURE, _COST = ("tests/des/clients/test_mixture.py",), "des/clients/mixture.py", ("tests/des/test_cost.py",)
 _AGGREGATED, _RULES = ("tests/fl/training/test_aggregation.py",), "fl/training/aggregators"
 _ONGOING, _WORK = "des/ongoing.py", ("tests/des/test_ongoing.py",)
+_TIMELINE, _EVENTS = "des/timeline.py", ("tests/des/test_event_log.py",)
 _CLOCK, _PEOPLE = ("tests/des/test_clock.py",), "des/clients/population.py"
 _PLAYED = ("tests/scenarios/test_continuous.py",)
 _SCHEDULE, _VERIFY = "des/schedule.py", "flmarket/analysis/verification"
@@ -66,9 +67,9 @@ CHOSEN = (
     Chosen(_SCHEDULE, "~there & (", "(", ("tests/des/test_schedule.py",)),
     Chosen(_SCHEDULE, "if self._ends_work else NEVER", "", _WORK),
     Chosen(_CLEARING, "there = (c for c in there if online.is_there(c, now))", "pass", _WORK),
-    Chosen(_ONGOING, "if (freed or came) and time", "if freed and time", _WORK),
+    Chosen(_ONGOING, "if (freed or came) and clock", "if freed and clock", _WORK),
     Chosen(f"{_VERIFY}/ongoing_work.py", "if self._goes(it) > self._now]", "if True]", _COMES),
-    Chosen(f"{_VERIFY}/ongoing_work.py", "if state.now < it[0] < until)", "if False)", _COMES),
+    Chosen(f"{_VERIFY}/ongoing_work.py", "if self._now < it[0] < until)", "if False)", _COMES),
     Chosen(f"{_VERIFY}/ongoing_work.py", 'offline_work == "lost"', 'offline_work == "gone"', _COMES),
     Chosen(f"{_VERIFY}/round_conditions.py", "last, begin, end = last - 1,", "last, begin, end = last,", _COMES),
     # services that come and go, and the platform's orders
@@ -80,9 +81,11 @@ CHOSEN = (
     Chosen(_SCHEDULER, "<= len(queue[other]) * own", "<= len(queue[other]) * theirs", _ORDERED),
     Chosen(_SCHEDULER, "taken = (owner == other) & able[g]", "taken = owner == other", _ORDERED),
     # work that outlasts rounds
-    Chosen(_ONGOING, "it[0] > clock.now]", "it[0] >= clock.now]", _WORK),
-    Chosen(_ONGOING, "if freed and time != until and not decided:", "if freed and not decided:", _WORK),
-    Chosen(_ONGOING, "if freed and time != until and not decided:", "if freed and time != until:", _WORK),
+    Chosen(_TIMELINE, "if it[0] > clock.now)", "if it[0] >= clock.now)", _WORK),
+    Chosen(_TIMELINE, "(end, 1, trained, 0, 0, self._begun, job)", "(end, 1, 0, 0, 0, self._begun, job)", _WORK),
+    Chosen(_TIMELINE, "(time, 1, time, depth, cause, number, follow)", "(time, 0, 0, 0, 0, number, follow)", _EVENTS),
+    Chosen(_ONGOING, "came) and clock.now != until and not decided", "came) and not decided", _WORK),
+    Chosen(_ONGOING, "clock.now != until and not decided", "clock.now != until", _WORK),
     Chosen(_ONGOING, "if work.round < number:", "if True:", _WORK),
     Chosen(_ONGOING, "paid = price if job.outcome is Outcome.SERVED else 0.0", "paid = price", _WORK),
     Chosen("des/round_state.py", "(job.end or 0) <= end", "True", _WORK),
@@ -93,20 +96,24 @@ CHOSEN = (
         "learning/mahdrl/paper.py", "1.0 - self.settings.discount ** (feedback.length - 1.0)", "0.0",
         ("tests/learning/mahdrl/test_paper.py",),
     ),
-    Chosen(_ONGOING, '("free", freed)', '("model", freed)', _WORK),
+    Chosen(_ONGOING, '("free", freed or came)', '("model", freed or came)', _WORK),
     Chosen(_ONGOING, "if until is not None and not decided:", "if until is not None:", _WORK),
     Chosen(_ONGOING, "- budget * self._last // self._slot", "- budget * (self._last // self._slot)", _WORK),
     Chosen(_CLEARING, "if freed is not None or now % self._slot:", "if freed is not None:", _WORK),
     Chosen("des/participation.py", "budgets[spec.name] if cap is None else cap)", "cap or 2**62)", _WORK),
     Chosen(_ONGOING, "mask[waiting] = False", "pass", _WORK),
-    Chosen(_ONGOING, "mask[work.m, work.job.client] = False", "pass", _WORK),
+    Chosen(_ONGOING, "self._busy[m, job.client] = True", "pass", _WORK),
+    Chosen(_ONGOING, "self._busy[m, job.client] = False", "pass", _WORK),
+    Chosen(_ONGOING, "self._begun_with[m] -= work.model", "pass", _WORK),
     Chosen(_ONGOING, "made - it.model) for it in arrived", "0) for it in arrived", _WORK),
     Chosen(_ONGOING, "ledger.forfeit(job.service, job.price)", "ledger.pay_committed(job.service, 0, 1)", _WORK),
     Chosen(_ONGOING, "if share_of(self._triggers[work.m], stale) > 0:", "if True:", _WORK),
     Chosen(_ONGOING, "made + 1, self._working[m]", "made + 1, 0", _WORK),
     Chosen(_ONGOING, "self._late[m] -= work.model < self.models[m]", "pass", _WORK),
-    Chosen(_CLEARING, "cores[client] -= len(at_work)", "pass", _WORK),
-    Chosen(_CLEARING, "current.standing[client].remove(row)", "pass", _WORK),
+    Chosen(_CLEARING, "free[client] -= len(cores)", "pass", _WORK),
+    Chosen(_CLEARING, "free[client] -= 1", "pass", _WORK),
+    Chosen(_CLEARING, "free[client] += 1", "pass", _WORK),
+    Chosen(_CLEARING, "rows[client].remove(row)", "pass", _WORK),
     Chosen(_MARKET, "if number >= self.rounds or not any(", "if False and not any(", _WORK),
     Chosen("des/log_records.py", "served, dropped = served | late, dropped & ~late", "pass", _WORK),
     Chosen(_LEDGER, "account.granted -= left", "pass", ("tests/des/test_participation.py",)),

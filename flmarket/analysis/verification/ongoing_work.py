@@ -86,8 +86,9 @@ class Sofar:
     now: int  # microseconds
     models: list[int]  # how many each service has made
     arrived: list[list[Begun]]  # what has arrived for each service and is in no model
-    # what ends when, whether that is the job and not its training, and the order of beginnings
-    agenda: list[tuple[int, bool, int, Begun]] = field(default_factory=list)
+    # what ends when: first training, or jobs that are cut off in it, then jobs, by when they were trained, and in the
+    # order of beginnings; and whether that is the job
+    agenda: list[tuple[int, bool, int, int, bool, Begun]] = field(default_factory=list)
     begun: int = 0
     # [M] the prices of jobs that were lost in the last round, less those of jobs that began in it
     kept: list[int] = field(default_factory=list)
@@ -95,7 +96,7 @@ class Sofar:
 
     def working(self) -> list[Begun]:
         """Return who is at work, in the order of beginnings."""
-        return [job for _, ends, _, job in sorted(self.agenda, key=lambda it: it[2]) if ends]
+        return [job for *_, ends, job in sorted(self.agenda, key=lambda it: it[3]) if ends]
 
 
 @dataclass
@@ -285,9 +286,9 @@ class _Follower:
         job = Begun(m, client, core, self._number, state.models[m], price, samples, delivers)
         state.begun += 1
         state.kept[m] -= price
-        if compute <= limit:
-            heappush(state.agenda, (self._now + compute, False, state.begun, job))
-        heappush(state.agenda, (end, True, state.begun, job))
+        if trains := compute <= limit:
+            heappush(state.agenda, (self._now + compute, False, 0, state.begun, False, job))
+        heappush(state.agenda, (end, trains, self._now + compute if trains else 0, state.begun, True, job))
         if delivers and state.federation is not None:
             state.federation.begin(self._number, [self._jobs[self._names[m], client]])
         self._event(Kind.AWARD, m, client, core, int(self._book.payments[row]))
@@ -304,7 +305,7 @@ class _Follower:
                 break
             self._now, freed, models = min(heads), list[int](), len(self.found.models)
             while agenda and agenda[0][0] == self._now:
-                _, ends, _, job = heappop(agenda)
+                *_, ends, job = heappop(agenda)
                 if not ends:
                     self._event(Kind.TRAIN_END, job.m, job.client, job.core)
                     continue
