@@ -8,6 +8,7 @@ trigger says so (``fl.training.trigger``). Between periods all of that is plain 
 
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -59,6 +60,7 @@ class Ongoing:
         self._slot = to_micro(timeline.period or 0)
         self._decide = frozenset(timeline.decide)
         self._last = -self._slot  # when the last period began that is over; as if one were before the first
+        self._shares = [cache(partial(share_of, it)) for it in triggers]  # a trigger answers alike when asked again
         self._arrived: list[list[Arrival]] = [[] for _ in names]
         self.models = [0] * len(names)  # how many each service has made
         # [M] what has come in the last period of offers of earlier ones
@@ -202,7 +204,7 @@ class Ongoing:
             journal.record(Kind.UPLOAD, job.service, job.client, job.core)
             ledger.pay_committed(job.service, job.client, job.price)
             journal.record(Kind.PAY, job.service, job.client, amount=job.price)
-            if share_of(self._triggers[work.m], stale) > 0:
+            if self._shares[work.m](stale) > 0:
                 self._arrived[work.m].append(Arrival(work.round, job.client, work.model, job.samples))
             else:
                 self.federation.forget(job.service, [Delivery(work.round, job.client, stale)])

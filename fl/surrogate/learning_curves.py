@@ -92,9 +92,9 @@ class _Progress:
         """Make a model of updates, given size, weight and EMD of the images of each, and its staleness."""
         trained, stale, counted, overlap = Trained.on(images), self.stale, 0.0, 0.0
         for (_, weight, _), age in zip(images, ages, strict=True):
-            part = share_of(trigger, age)
-            counted += weight * power(part, stale.share) * power(1.0 + age, -stale.age)
-            overlap += weight * part * age
+            progress, unaware = _worth(stale, trigger, age)
+            counted += weight * progress
+            overlap += weight * unaware
         overlap /= trained.weights
         worth = counted / trained.weights, stale.drift * overlap * overlap
         self.u, self.accuracy = follow(self.curve, self.u, self.luck, z, trained, sqrt, *worth)
@@ -108,6 +108,13 @@ class _Progress:
         base = c.loss_0 + c.loss_error * log(error)
         loss = {emd: exp(base + c.loss_emd * emd) for emd in {job.emd for job in jobs}}  # few EMDs, many jobs
         return np.array([loss[job.emd] for job in jobs])
+
+
+@lru_cache(maxsize=4096)  # a trigger answers alike when asked again
+def _worth(stale: Stale, trigger: Trigger, age: int) -> tuple[float, float]:
+    """Return what an update of some staleness adds to the means of ``follow``: that of the progress, and x."""
+    part = share_of(trigger, age)
+    return power(part, stale.share) * power(1.0 + age, -stale.age), part * age
 
 
 class Trained(NamedTuple):

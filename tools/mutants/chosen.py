@@ -107,7 +107,7 @@ CHOSEN = (
     Chosen(_ONGOING, "self._begun_with[m] -= work.model", "pass", _WORK),
     Chosen(_ONGOING, "made - it.model) for it in arrived", "0) for it in arrived", _WORK),
     Chosen(_ONGOING, "ledger.forfeit(job.service, job.price)", "ledger.pay_committed(job.service, 0, 1)", _WORK),
-    Chosen(_ONGOING, "if share_of(self._triggers[work.m], stale) > 0:", "if True:", _WORK),
+    Chosen(_ONGOING, "if self._shares[work.m](stale) > 0:", "if True:", _WORK),
     Chosen(_ONGOING, "made + 1, self._working[m]", "made + 1, 0", _WORK),
     Chosen(_ONGOING, "self._late[m] -= work.model < self.models[m]", "pass", _WORK),
     Chosen(_CLEARING, "free[client] -= len(cores)", "pass", _WORK),
@@ -119,7 +119,7 @@ CHOSEN = (
     Chosen(_LEDGER, "account.granted -= left", "pass", ("tests/des/test_participation.py",)),
     Chosen("fl/training/trigger.py", "if staleness == 0 and share == 1.0:", "if staleness == 0:", _TRIGGERED),
     Chosen("fl/training/triggers/fedasync.py", "astype(np.float64) - old)", "astype(np.float64) - begun)", _TRIGGERED),
-    Chosen("fl/surrogate/learning_curves.py", "overlap += weight * part * age", "overlap += weight * age", _CURVES),
+    Chosen("fl/surrogate/learning_curves.py", "-stale.age), part * age", "-stale.age), age", _CURVES),
     Chosen("fl/surrogate/learning_curves.py", "power(1.0 + age, -stale.age)", "power(1.0 + age, stale.age)", _CURVES),
     # what a mechanism sees
     Chosen(_MECHANISM, "record[(0, *places)] += 1", "record[(0, *places)] += its.delivered", _SETTLED),
