@@ -25,7 +25,7 @@ from des.log_records import Kind, Outcome, RoundReport
 from des.mechanism import Mechanism, asks_of
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import Micro, to_micro
-from des.observation import Observation, Offer, Status
+from des.observation import Observation, Offer
 from des.ongoing import Ongoing
 from des.participation import PublicView, bids_shown, with_budgets
 from des.round_state import Round, round_report
@@ -527,14 +527,13 @@ class Market:
             return
         self._conditions = conditions
         self._platform.play_by(conditions.rules)
-        new = {name for name, state in zip(self._names, self.states, strict=True) if state.status is Status.WAITING}
         for spec, state in zip(self.services, self.states, strict=True):
             state.begin_round(spec, slot)
         due = total_of((self._names[it.service], it.price) for it in self.contracts.due(conditions.offline))
         length, whole, comes_in = self.contracts.length(number), conditions.budgets, conditions.budgets
         if self.ongoing is not None:
-            # who arrives has a whole budget
-            comes_in = {it: of if it in new else self.ongoing.accrued(of, self.now) for it, of in whole.items()}
+            arrival = {spec.name: spec.arrival for spec in self.services}
+            comes_in = {it: self.ongoing.comes_in(of, arrival[it], self.now) for it, of in whole.items()}
         self.services = with_budgets(self.services, self.states, whole, comes_in, self.ledger, due, length)
 
     def _observations(self, current: Round) -> dict[str, Observation]:

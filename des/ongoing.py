@@ -117,11 +117,14 @@ class Ongoing:
         """Return how many slots a time is."""
         return time / self._slot
 
-    def accrued(self, budget: Micro, now: Microseconds) -> Micro:
+    def comes_in(self, budget: Micro, arrival: int, now: Microseconds) -> Micro:
         """Return what comes in of a budget of each slot from the start of the last period to that of the next one.
 
-        The sum over whole slots is the budget, to the micro-unit. The first period has a whole one.
+        The sum over whole slots is the budget, to the micro-unit. A service has a whole one with its first period,
+        which is the first one that begins in the slot of its arrival or later.
         """
+        if arrival > self.slot(self._last):
+            return budget
         return budget * now // self._slot - budget * self._last // self._slot
 
     def serves(self, able: BoolArray | None) -> BoolArray | None:

@@ -277,8 +277,28 @@ def test_what_comes_in_over_whole_slots_is_the_budget_to_the_micro_unit(
     for last, now in pairwise(instants):
         ongoing = Ongoing(names, triggers, federation, clock, 1, Clock())
         ongoing.restore({**state, "last": last}, Clock(now))
-        came_in += ongoing.accrued(budget, now)
+        came_in += ongoing.comes_in(budget, 1, now)
     assert came_in == 2 * budget
+
+
+def test_who_arrives_has_a_whole_budget_also_where_the_round_is_opened_again(
+    make_market: MakeMarket, make_offer: MakeOffer, plain_service: ServiceSpec
+) -> None:
+    """Of beta's budget half has come in since 3 s, when the period before its first one began."""
+    services = replace(plain_service, name="alpha"), replace(plain_service, name="beta", arrival=3)
+
+    def make() -> Market:
+        federation = SurrogateFederation(dict.fromkeys(("alpha", "beta"), CURVE), 0)
+        clock, triggers = replace(CLOCK, decide=("free",)), [TRIGGERS.create("fedasync") for _ in services]
+        return make_market(services, timeline=clock, federation=federation, triggers=triggers, count=1)
+
+    market = make()
+    play(market, {"alpha": make_offer((0, 5.0))}, {}, {})
+    assert (market.now, market.open_round()["beta"].budget) == (4 * SECOND, 20.0)
+    again = make()
+    again.federation.restore(market.federation.state())
+    again.restore(market.state())
+    assert again.open_round()["beta"].budget == 20.0
 
 
 def test_who_leaves_in_a_slot_is_not_back_after_an_event_in_it(
