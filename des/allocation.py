@@ -1,7 +1,6 @@
 """Allocation of a client's K cores to the highest payments (eqs. 2, 4, 5). No clock, no state."""
 
 from collections.abc import Callable, Collection
-from itertools import count, islice
 
 import numpy as np
 
@@ -92,7 +91,9 @@ def _ranked(
 
 def free_core(place: int, taken: Collection[int]) -> int:
     """Return the core at a place among those that are not taken."""
-    return next(islice((core for core in count() if core not in taken), place, None))
+    for core in sorted(taken):
+        place += core <= place
+    return place
 
 
 def turns_of(
