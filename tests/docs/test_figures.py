@@ -98,6 +98,21 @@ def test_the_table_on_mechanisms_is_that_of_its_figure() -> None:
     assert middles == pytest.approx([row[1] for row in shown("mechanisms")], abs=0.051)
 
 
+def test_the_answer_on_waiting_is_that_of_its_table() -> None:
+    text = (ROOT / "docs/tutorials/waiting.md").read_text()
+    rows = re.findall(r"^\| (wait-for-all|first 4) \| (\w+) \| (.+) \| (\d+) .*\| (\d+) \| (\d+) \|$", text, re.M)
+    (
+        (_, _, some, cheap, *_),
+        *_,
+    ) = (row for row in rows if row[1] == "waits")
+    (_, _, more, dear, *_) = next(row for row in rows if row[:2] == ("first 4", "waits"))
+    assert "(3 of 20)" in some
+    assert "(9 of 20)" in more
+    assert int(dear) / int(cheap) == pytest.approx(1.78, abs=0.01)  # 78 % more
+    offers, shares = np.array([[float(it) for it in row[4:]] for row in rows]).T
+    assert (offers * shares).sum() / offers.sum() == pytest.approx(20, abs=2)  # one of five
+
+
 def test_the_answer_on_adaptive_clients_is_that_of_its_table() -> None:
     eight, sixteen, many = (shown("interests")[at : at + 3] for at in (0, 3, 6))
     shares = [rows[1][1] for rows in (eight, sixteen, many)]

@@ -27,6 +27,7 @@ def labels(table: str) -> list[list[str]]:
         ("interests", "--seeds 2 --rounds 20", 2),
         ("changing", "--seeds 3 --rounds 24", 1),
         ("mechanisms", "--seeds 3 --rounds 10", 1),
+        ("waiting", "--seeds 2 --rounds 12", 2),
     ],
 )
 def test_the_program_makes_a_table_and_a_figure_like_the_pages(
