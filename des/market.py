@@ -154,7 +154,7 @@ class Market:
     @property
     def finished(self) -> bool:
         """Whether no further round follows: the last one is over, or every service has left."""
-        return self.round >= self.rounds or not any(state.stays for state in self.states)
+        return self._is_last(self.round)
 
     def state(self) -> dict[str, Any]:
         """Return what the market needs to continue from here, as plain data. The federation keeps its own state.
@@ -422,14 +422,14 @@ class Market:
             ledger.lapse(name)
             if self._leaves(m, current):
                 federation.forget(name)
-        if number >= self.rounds or not any(state.stays for state in self.states):
+        if over := self._is_last(number):
             # whoever is still at work is waited for and paid, though no model follows
             made += yield from ongoing.play(number, journal, ledger, (), None)
         for m, state in enumerate(self.states):
             if state.status.gone:  # what comes back of clients that do not deliver is of no use any more
                 ledger.lapse(self._names[m])
                 ledger.leave(self._names[m])
-            elif number >= self.rounds:
+            elif over:
                 ledger.lapse(self._names[m])
         current.models = tuple(made)
         current.completed = {self._names[m]: tuple(ongoing.completed[m]) for m in current.active}
@@ -510,6 +510,20 @@ class Market:
         if self.ongoing is not None:
             serves = self.ongoing.serves(serves)
         return world if serves is world.serves else replace(world, serves=serves)
+
+    @property
+    def slots_left(self) -> float:
+        """How many slots may follow the round that was closed last."""
+        rounds, slots = self.rounds - self.round, self._timeline.slots
+        if slots is None or self.ongoing is None:
+            return rounds
+        return max(0.0, min(rounds, slots - self.ongoing.slots(self.now)))
+
+    def _is_last(self, number: int) -> bool:
+        """Return whether a round that ends now is the last: by its number, by its slot, or as all services left."""
+        slots = self._timeline.slots
+        out_of_time = slots is not None and self._slot_of(number + 1) > slots
+        return number >= self.rounds or out_of_time or not any(state.stays for state in self.states)
 
     def _slot_of(self, number: int) -> int:
         """Return the number of the slot in which a round begins now."""

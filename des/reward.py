@@ -34,11 +34,12 @@ def earned(base: Any, accuracy: Any) -> Any:
     return rounded(power(base, accuracy))
 
 
-def discounts(gamma: float, length: float, left: int) -> FloatArray:
-    """Return what a reward counts in a round of so many slots, and in each of the slots ``left`` after it, [1 + left].
+def discounts(gamma: float, length: float, left: float) -> FloatArray:
+    """Return what a reward counts in a round of so many slots, and in each slot, or part of one, that is ``left`` then.
 
     A reward comes in while its round lasts: that of a whole slot counts 1, that of a part of one as much less as it is
     shorter, discounted. So what an episode is worth does not hang on how many rounds events make of a slot.
     """
-    now = length if gamma == 1 else (1 - gamma**length) / (1 - gamma)
-    return np.concatenate([[now], gamma ** (length + np.arange(left))])
+    now, rest = (it if gamma == 1 else (1 - gamma**it) / (1 - gamma) for it in (length, left % 1))
+    whole = np.concatenate([[now], gamma ** (length + np.arange(int(left)))])
+    return np.append(whole, gamma ** (length + int(left)) * rest) if rest else whole

@@ -40,6 +40,7 @@ class Durations:
     # the longest time between decisions while work goes on; None where rounds end with their work
     period: float | None = None
     decide: Collection[str] = ()  # the events after which services decide before, where work goes on: "free", "model"
+    slots: int | None = None  # how many of these times the market lasts at most; None: there is no such limit
 
     @property
     def upload(self) -> Microseconds:

@@ -488,7 +488,7 @@ def _group(
 
 def timeline(scenario: Scenario) -> Durations:
     clock = scenario.timeline
-    keys = "seconds_per_sample", "upload_seconds", "deadline", "download_seconds", "jitter", "period", "decide"
+    keys = "seconds_per_sample", "upload_seconds", "deadline", "download_seconds", "jitter", "period", "decide", "slots"
     return Durations(slot=clock.end, **{key: getattr(clock, key) for key in keys})
 
 

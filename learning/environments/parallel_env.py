@@ -41,7 +41,8 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
 
     Where events end rounds (``timeline.decide``), time is discounted, not rounds: what follows a round of a part x of a
     slot counts gamma^x, the info's ``discount``, and its reward (1 - gamma^x) / (1 - gamma) of that of a whole slot.
-    Rounds that remain count as slots. So the same market is worth the same however often services decide.
+    Rounds that remain count as slots, up to ``timeline.slots``. So the same market is worth the same however often
+    services decide.
 
     An agent's last observation shows the data and bids that a next round would bring.
 
@@ -227,7 +228,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         truncated = {name: name not in self.agents and name in acted and name not in leaving for name in shown}
         terminated = {name: name not in self.agents and not truncated[name] for name in shown}
         rewards = {name: report.feedback[name].reward if name in acted else 0.0 for name in shown}
-        counts = discounts(self._gamma, report.length, self._market.rounds - report.round)
+        counts = discounts(self._gamma, report.length, self._market.slots_left)
         for name in acted:
             rewards[name] *= float(counts.sum() if name in leaving else counts[0])
         return (self._observations(shown), rewards, terminated, truncated, self._infos(shown, report)), report

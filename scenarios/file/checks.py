@@ -231,6 +231,11 @@ def _budget_caps(scenario: Scenario) -> Iterator[Mistake]:
 def _continuous(scenario: Scenario) -> Iterator[Mistake]:
     """Yield what a market whose work outlasts its rounds lacks or cannot have, and what only such a market has."""
     clock, market, clients = scenario.timeline, scenario.market, scenario.clients
+    if clock.slots is not None and not clock.decide:
+        yield Mistake(("timeline", "slots"), "counts what rounds counts, where no event ends rounds; remove it")
+    elif clock.slots is not None and clock.slots > scenario.rounds:
+        what = f"must be at most the {number(scenario.rounds)} rounds, not {number(clock.slots)}"
+        yield Mistake(("timeline", "slots"), what)
     if not clock.continuous:
         if clients.presence != ClientPresence():
             what = 'says when clients come and go at any instant; set timeline.mode to "continuous", or remove it'

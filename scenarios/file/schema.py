@@ -854,6 +854,12 @@ class Timeline(TomlTable):
         Doc("""The events after which services decide again before the slot ends, where the mode is continuous: "free",
         a core of a client has come free; "model", a service has made a model."""),
     ] = []
+    slots: Annotated[
+        Count | None,
+        Field(exclude_if=lambda it: it is None),
+        Doc("""With so many slots the run is over, though fewer rounds were played, where events end rounds (decide);
+        absent: with the last round."""),
+    ] = None
     deadline: Annotated[
         Span | None,
         Unit("seconds"),

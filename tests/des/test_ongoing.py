@@ -301,6 +301,25 @@ def test_who_arrives_has_a_whole_budget_also_where_the_round_is_opened_again(
     assert again.open_round()["beta"].budget == 20.0
 
 
+def test_a_market_is_over_with_its_last_slot_however_many_rounds_were_played(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    market = market_with("fedasync", clock=replace(CLOCK, decide=("free",), slots=2), rounds=9)
+    first, second, third = play(market, {"alpha": make_offer((0, 5.0))}, {}, {"alpha": make_offer((0, 5.0))})
+    assert [it.last for it in (first, second, third)] == [False, False, True]
+    assert (market.finished, market.slots_left) == (True, 0.0)
+    assert third.end == 6 * SECOND  # who is at work at 4 s is waited for
+    assert market.ledger.accounts["alpha"].paid == 10 * SECOND
+    assert market.ledger.accounts["alpha"].free == 0
+
+
+def test_what_may_follow_a_round_is_known_in_slots(market_with: Callable[..., Market], make_offer: MakeOffer) -> None:
+    market = market_with("fedasync", clock=replace(CLOCK, decide=("free",), slots=3), rounds=9)
+    play(market, {"alpha": make_offer((0, 5.0))}, {})
+    assert (market.now, market.slots_left) == (3 * SECOND, 1.5)
+    assert market_with("fedasync", clock=replace(CLOCK, decide=("free",)), rounds=9).slots_left == 9
+
+
 def test_who_leaves_in_a_slot_is_not_back_after_an_event_in_it(
     market_with: Callable[..., Market], make_offer: MakeOffer
 ) -> None:

@@ -437,7 +437,24 @@ def test_environments_discount_time_where_events_end_rounds() -> None:
     assert worth == pytest.approx((1 - discount) / (1 - 0.9))  # of 1 for each slot
 
 
+def test_a_run_lasts_as_many_slots_as_are_asked_for_and_verify_sees_that(tmp_path: Path) -> None:
+    changes = {"timeline.decide": ["free"], "rounds": 200, "services.*.target_accuracy": 0.999}
+    run = played(going_on(**changes, **{"timeline.slots": 4}), tmp_path / "four")
+    assert (verify(run).problems, verify(run).unchecked) == ([], [])
+    rounds = table(run.path, "rounds")
+    assert float(rounds[-4]["sim_time"]) < 4.0 <= float(rounds[-1]["sim_time"])
+    for slots, problem in ((5, "the run ends after round"), (3, "the run does not end after round")):
+        scenario = run.path / "scenario.toml"
+        text = scenario.read_text()
+        scenario.write_text(text.replace("slots = 4", f"slots = {slots}"))
+        assert any(problem in finding for finding in verify(run).problems)
+        scenario.write_text(text)
+
+
 def test_what_is_left_after_a_target_counts_as_slots() -> None:
+    part = [(1 - 0.9**0.5) / 0.1, 0.9**0.5, 0.9**1.5 * (1 - 0.9**0.25) / 0.1]
+    assert discounts(0.9, 0.5, 1.25) == pytest.approx(part)
+    assert sum(part) == pytest.approx((1 - 0.9**1.75) / 0.1)
     assert discounts(0.9, 1.0, 3) == pytest.approx([1.0, 0.9, 0.81, 0.729])
     assert discounts(0.9, 0.5, 2) == pytest.approx([(1 - 0.9**0.5) / 0.1, 0.9**0.5, 0.9**1.5])
     assert discounts(1.0, 0.25, 2).tolist() == [0.25, 1.0, 1.0]
@@ -485,6 +502,8 @@ def test_gymnasiums_environment_plays_decisions_at_events() -> None:
         ({"market.impressions": "sequential"}, 'impressions.*must be "together" where work outlasts rounds'),
         ({"clients.response.kind": "quadratic"}, "clients.response: cannot be given where work outlasts rounds"),
         ({"timeline.mode": "slots"}, 'aggregate.*says when models are made.*set timeline.mode to "continuous"'),
+        ({"timeline.slots": 3}, "timeline.slots.*counts what rounds counts, where no event ends rounds"),
+        ({"timeline.slots": 9, "timeline.decide": ["free"]}, "timeline.slots.*must be at most the 8 rounds, not 9"),
         ({"timeline.decide": ["freed"]}, "timeline.decide.*must be 'free' or 'model'"),
         (
             {"timeline.mode": "slots", "timeline.aggregate": {}, "timeline.decide": ["free"]},

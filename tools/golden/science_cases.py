@@ -352,12 +352,12 @@ CASES: Mapping[str, Case] = {
     ),
     "decisions when cores come free": Case(
         "paper", QUICK | _played(("hqfa", "greedy", "pacing"))
-        | {"timeline.mode": "continuous", "timeline.slot": 20.0, "clients.speed": [0.2, 1.0, 5.0], "rounds": 12,
-           "timeline.decide": ["free"], "services.mnist.budget_cap": 40},
+        | {"timeline.mode": "continuous", "timeline.slot": 20.0, "clients.speed": [0.2, 1.0, 5.0], "rounds": 60,
+           "timeline.decide": ["free"], "timeline.slots": 2, "services.mnist.budget_cap": 40},
     ),
     "decisions when models are made, trained": Case(
         "stragglers", TRAINED
-        | {"timeline.mode": "continuous", "timeline.slot": 6.0, "timeline.decide": ["model"]},
+        | {"timeline.mode": "continuous", "timeline.slot": 6.0, "timeline.decide": ["model"], "timeline.slots": 1},
     ),
     "clients that come and go": Case(
         "paper", QUICK | _played(("hqfa", "greedy", "random"))

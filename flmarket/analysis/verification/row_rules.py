@@ -31,11 +31,15 @@ def shape(logs: Logs) -> Iterator[Finding]:
         yield Finding("rounds.csv does not have one row for each round and service, in order")
         return
     gone: BoolArray = np.all(_gone(rounds).reshape(-1, len(logs.places)), axis=1)
+    slots = logs.scenario.timeline.slots
+    over = np.zeros(count, dtype=np.bool_) if slots is None else logs.slots[1] >= slots
     for at, all_gone in zip(logs.numbers, gone.tolist(), strict=True):
-        if at == count != last and not all_gone:
+        if at == count != last and not all_gone and not over[at - 1]:
             yield Finding(f"the run ends after round {count} of {last}, but not all services have left")
         if at != count and all_gone:
             yield Finding(f"the run does not end after round {at}, when all services have left")
+        if at != count and over[at - 1]:
+            yield Finding(f"the run does not end after round {at}, with slot {slots}")
     if logs.meta.get("rounds", count) != count:
         yield Finding(f"rounds.csv has {count} rounds, but meta.json records {logs.meta['rounds']!r}")
     for table, column, known in ((rounds, "status", Status), (offers, "outcome", Outcome), (events, "event", Kind)):
