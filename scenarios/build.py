@@ -439,8 +439,8 @@ def eligibility(scenario: Scenario) -> BoolArray | None:
     ends = accumulate(group.count for group in groups)
     for group, end in zip(groups, ends, strict=True):
         if group.services is not None:
-            able = [service.name in group.services for service in scenario.services]
-            serves[:, end - group.count : end] = np.array(able)[:, None]
+            able = np.isin([service.name for service in scenario.services], scenario.named(group.services))
+            serves[:, end - group.count : end] = able[:, None]
     return read_only(serves)
 
 

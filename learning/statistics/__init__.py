@@ -99,11 +99,12 @@ class RoundsToTarget(NamedTuple):
     def of(
         cls,
         rounds: Sequence[int | None],  # [n] the round of each run, or None if it did not meet its target
-        horizon: int,  # N
+        horizon: int | Sequence[int],  # N, or [n] the last round in which each could
     ) -> "RoundsToTarget":
         """Return when runs met their target, given the round of each."""
         reached = np.array([number is not None for number in rounds], dtype=np.bool_)
-        return cls(np.array([horizon if number is None else number for number in rounds], dtype=np.int64), reached)
+        met = np.array([0 if number is None else number for number in rounds], dtype=np.int64)
+        return cls(np.where(reached, met, horizon), reached)
 
     @classmethod
     def stack(cls, runs: "Iterable[RoundsToTarget]") -> "RoundsToTarget":

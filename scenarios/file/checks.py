@@ -203,6 +203,8 @@ def _streams(scenario: Scenario) -> Iterator[Mistake]:
             yield Mistake((*at, "times"), f"has {len(stream.times)} numbers for {counted(stream.count, 'service')}")
         elif list(stream.times) != sorted(stream.times):
             yield Mistake((*at, "times"), "must not fall: services are numbered in the order in which they arrive")
+        if stream.name in (service.name for service in scenario.services):
+            yield Mistake((*at, "name"), f"is also the name of a service: {quoted(stream.name)}")
         if len(longest := f"{stream.name}-{stream.count}") > LONGEST_NAME:
             yield Mistake((*at, "name"), f"is too long: {longest} has more than {LONGEST_NAME} characters")
     if (total := len(scenario.services)) > MOST_SERVICES:
@@ -508,7 +510,7 @@ def _groups(scenario: Scenario) -> Iterator[Mistake]:
         if group.cores is not None and group.cores > clients.cores:
             most = f"{number(clients.cores)} of clients.cores, the most that a client has"
             yield Mistake((*at, "cores"), f"must be at most the {most}, not {number(group.cores)}")
-        names = [service.name for service in scenario.services]
+        names = [it.name for it in (*scenario.services, *scenario.streams)]
         for place, name in enumerate(group.services or ()):
             if name not in names:
                 yield Mistake((*at, "services", place), unknown("service", name, names))

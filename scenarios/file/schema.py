@@ -7,7 +7,7 @@ keys at once stands in ``scenarios.file.checks``.
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
 from operator import eq
@@ -566,7 +566,8 @@ class ClientGroup(_PartOfClients):
         MinLen(1),
         MaxLen(1_000),
         Field(json_schema_extra={"absent": "all"}),
-        Doc("Names of the services that its clients can serve; the others cannot offer them anything. Absent: all."),
+        Doc("""Names of the services that its clients can serve, or of streams; the others cannot offer them anything.
+        Absent: all."""),
     ] = None
     label_noise: Annotated[
         Share,
@@ -1096,6 +1097,11 @@ class Scenario(TomlTable):
     def listed(self) -> int:
         """How many of the services are tables of the file; the others are of streams."""
         return len(self.services) - sum(stream.count for stream in self.streams)
+
+    def named(self, names: Iterable[str]) -> list[str]:
+        """Return services by name; the name of a stream stands for all of its services."""
+        streams = {stream.name: [service.name for service in stream.services()] for stream in self.streams}
+        return [service for name in names for service in streams.get(name, [name])]
 
     def table_of(self, path: Path) -> Path:
         """Return where the file has what stands at a path: the table of the stream in place of that of its service."""

@@ -113,10 +113,19 @@ class TestFiles:
 
 
 class TestBuiltIns:
-    def test_there_are_twelve(self) -> None:
+    def test_there_are_thirteen(self) -> None:
         others = ["quickstart", "scarce", "stragglers"]
         papers = ["paper", "paper-budget", "paper-cores", "paper-fitted"]
-        assert builtin_names() == ["changing", "crowd", "interests", "mechanisms", *papers, "private", *others]
+        assert builtin_names() == [
+            "changing",
+            "crowd",
+            "interests",
+            "job-stream",
+            "mechanisms",
+            *papers,
+            "private",
+            *others,
+        ]
 
     @pytest.mark.parametrize("name", builtin_names())
     def test_each_is_sound_and_says_what_it_is(self, name: str) -> None:

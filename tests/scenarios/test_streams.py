@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from des.observation import Status
+from flmarket.analysis.results.measures import SECONDS_TO_TARGET
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
 from learning.evaluation import evaluate, everywhere
 from learning.lockstep.market_kinds import LockstepError, curves_of
-from scenarios.build import Shelf, build, market_factory
+from learning.statistics.measure import ALL_MEASURES
+from scenarios.build import Shelf, build, eligibility, market_factory
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
 from scenarios.file.toml import value_text
@@ -144,14 +146,42 @@ def test_a_status_that_does_not_follow_from_arrival_and_patience_is_found(
     assert any("by its arrival, accuracy, target and patience" in it for it in verify(copy).problems)
 
 
-def test_rounds_to_target_are_counted_from_each_runs_own_arrivals(run: RunDirectory) -> None:
+def test_rounds_and_seconds_to_target_are_counted_from_each_runs_own_arrivals(run: RunDirectory) -> None:
     [result] = read([run.path])
-    assert result.arrivals.tolist() == [stay.first for stay in stays(market(), 3)]
-    assert result.played < 25
-    reached = [m for m, number in enumerate(result.exits) if number is not None]
-    assert [result.to_target.rounds[m] for m in reached] == [
-        number - result.arrivals[m] + 1 for m, number in enumerate(result.exits) if number is not None
+    found = stays(market(stream(patience=6.5)), 3)
+    assert result.arrivals.tolist() == [stay.first for stay in found]
+    status = np.array([row["status"] for row in table(run.path, "rounds")]).reshape(-1, 4)
+    assert result.played == len(status) < 25
+    left = [next(n for n, it in enumerate(own, start=1) if Status(it).leaves) for own in status.T]
+    # who gave up is known to take longer than until then, and no more
+    assert result.to_target.rounds.tolist() == [n - stay.first + 1 for n, stay in zip(left, found, strict=True)]
+    seconds = SECONDS_TO_TARGET.values(result)
+    for m, stay in enumerate(found):
+        assert seconds[f"jobs-{m + 1}"] == pytest.approx(left[m] - stay.came / 1e6)
+    assert result.to_target.reached.tolist() == [
+        own[n - 1] == Status.REACHED for own, n in zip(status.T, left, strict=True)
     ]
+
+
+def test_services_wait_from_their_arrival_until_a_client_works_for_them(run: RunDirectory, tmp_path: Path) -> None:
+    def measured(path: Path, name: str) -> dict[str, float]:
+        return ALL_MEASURES.load(name).values(read([path])[0])
+
+    found = stays(market(), 3)
+    first: dict[str, float] = {}
+    for row in table(run.path, "offers"):
+        if row["start"]:
+            first[row["service"]] = min(first.get(row["service"], np.inf), float(row["start"]))
+    waited = measured(run.path, "waiting")
+    for m, stay in enumerate(found):
+        assert waited[f"jobs-{m + 1}"] == pytest.approx(first[f"jobs-{m + 1}"] - stay.came / 1e6)
+    assert waited["market"] == pytest.approx(np.mean([waited[f"jobs-{m}"] for m in range(1, 5)]))
+    assert set(measured(run.path, "never served").values()) == {0.0}
+    poor = stream(rate=None, times=[0.5, 2.0, 2.0, 40.0], budget=0.0, patience=3.0)
+    nobody = played(market(poor), tmp_path).path
+    assert set(measured(nobody, "never served").values()) == {100.0}
+    # two give up with the rounds that end at 4 and 5 seconds; the last one never comes, and has waited for nothing
+    assert [measured(nobody, "waiting")[f"jobs-{m}"] for m in range(1, 5)] == [3.5, 3.0, 3.0, 0.0]
 
 
 def test_streams_come_to_markets_in_slots_of_a_known_length_too(tmp_path: Path) -> None:
@@ -207,7 +237,13 @@ def test_a_file_without_services_is_refused_as_before() -> None:
 
 
 ANYONE, FEW = stream(budget=4.0, patience=9.0), stream(name="few", count=2, rate=None, times=[0.0, 3.5], budget=2.0)
-SPECIAL = {"clients.groups": [{"name": "phones", "count": 3, "services": [f"jobs-{n}" for n in range(1, 5)]}]}
+SPECIAL = {"clients.groups": [{"name": "phones", "count": 3, "services": ["jobs"]}]}
+
+
+def test_a_group_of_clients_names_a_stream_for_all_of_its_services() -> None:
+    one = market(ANYONE, FEW, **{"clients.groups": [{"name": "some", "count": 3, "services": ["jobs-2", "few"]}]})
+    assert eligibility(one)[:, 0].tolist() == [False, True, False, False, True, True]
+    assert eligibility(one)[:, 3:].all()
 
 
 @pytest.mark.parametrize(

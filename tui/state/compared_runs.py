@@ -11,6 +11,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from des.observation import Status
 from fl.arrays import FloatArray
 from flmarket.analysis.results import report
 from flmarket.analysis.results.measures import AUC, MEASURES
@@ -192,6 +193,7 @@ def result_at(session: Session, last: int, length: int = 0) -> RunResult:
         curves={figure: lengthened(figure, history.column(figure, last), max(last, length)) for figure in FIGURES},
         played=last,
         exits=[history.exit_of(m, last) for m in range(len(scenario.services))],
+        last=[history.exit_of(m, last, Status.GAVE_UP) or max(last, length) for m in range(len(scenario.services))],
     )
 
 

@@ -140,10 +140,10 @@ class History:
             self._at_work.append((*earlier, *logged.outlasting))
         return self._at_work[number]
 
-    def exit_of(self, service: int, last: int) -> int | None:
-        """Return the round in which a service met its target; None if it did not up to round ``last``."""
-        left, why = self._left.get(service, (last + 1, None))
-        return left if left <= last and why is Status.REACHED else None
+    def exit_of(self, service: int, last: int, why: Status = Status.REACHED) -> int | None:
+        """Return the round in which a service met its target, or gave up; None if not up to round ``last``."""
+        left, reason = self._left.get(service, (last + 1, None))
+        return left if left <= last and reason is why else None
 
     def departure_of(self, service: int) -> tuple[int, Status]:
         """Return the round with which a service that has left did so, and why."""

@@ -180,8 +180,8 @@ ROUNDS_TO_TARGET = averaged(
 
 
 def _seconds_to_target(run: "RunResult") -> RoundsToTarget:
-    met, first, (starts, ends) = run.to_target, run.arrivals - 1, run.periods
-    return RoundsToTarget((ends[first + met.rounds - 1] - starts[first]) / MICRO, met.reached)
+    met, (_, ends), came = run.to_target, run.periods, [stay.came for stay in run.stays]
+    return RoundsToTarget(np.maximum(ends[run.arrivals + met.rounds - 2] - came, 0) / MICRO, met.reached)
 
 
 SECONDS_TO_TARGET = averaged(
@@ -200,6 +200,26 @@ TO_TARGET: Mapping[str, Callable[["RunResult"], RoundsToTarget]] = {
 }
 """When a run's services met their targets, by the name of the measure; the others have no lower bounds."""
 
+
+def _first_work(run: "RunResult") -> FloatArray:
+    """Return [M] the instant at which each service first has a client at work, in microseconds; infinity if never."""
+    first = run.offers.dropna(subset=["core"]).groupby("service")["start"].min()
+    return np.array([first.get(service, np.inf) for service in run.setting.services], dtype=np.float64)
+
+
+def _waiting(run: "RunResult") -> FloatArray:
+    end = run.periods[1][run.played - 1]
+    slot = (run.setting.scenario.timeline.slot or 0) * MICRO
+    until = [end if stay.last is None else min(end, stay.last * slot) for stay in run.stays]
+    waited = np.minimum(_first_work(run), until) - [stay.came for stay in run.stays]
+    return np.asarray(np.maximum(waited, 0.0) / MICRO)
+
+
+def _has_streams(run: "RunResult") -> bool:
+    """Return whether services come at instants of their own, in a continuous market."""
+    return bool(run.setting.scenario.streams) and run.setting.scenario.timeline.period is not None
+
+
 AUC = averaged(
     "AUC",
     "mean accuracy over all rounds, %",
@@ -217,6 +237,18 @@ MEASURES = (
     ),
     ROUNDS_TO_TARGET,
     SECONDS_TO_TARGET,
+    averaged(
+        "waiting",
+        "simulated seconds from the arrival of a service, where some come in streams, until a client is first at work "
+        "for it; where none ever is, until it leaves, or the run ends",
+        -1, _waiting, digits=1, applies=_has_streams,
+    ),
+    averaged(
+        "never served",
+        "share of runs in which no client was ever at work for the service, where some come in streams, %",
+        -1, lambda run: np.where(np.isinf(_first_work(run)), 100.0, 0.0),
+        digits=1, limits=PERCENT, applies=_has_streams,
+    ),
     averaged(
         "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1,
         lambda run: area_under_curve(run.normalised_reward, run.arrivals), digits=4, limits=SHARE,

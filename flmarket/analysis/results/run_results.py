@@ -29,7 +29,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import Sources, complete_runs
 from scenarios.logs.reading import RunReader
 from scenarios.logs.unlike_runs import mixed_arithmetic, mixed_players, mixed_versions
-from scenarios.streams import stays
+from scenarios.streams import Stay, stays
 
 if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
     import pandas as pd
@@ -81,6 +81,7 @@ class RunResult:
     curves: Mapping[str, FloatArray]  # [N, M] columns of rounds.csv, money in units, times in seconds
     played: int  # how many of the rounds were played: it ends when all services have left
     exits: Sequence[int | None]  # [M] the round in which each service met its target; None if it did not
+    last: Sequence[int]  # [M] the round with which each gave up; N for one that did not
     tables: "Mapping[str, pd.DataFrame]" = field(default_factory=dict)  # its frames, by name
 
     @classmethod
@@ -107,11 +108,14 @@ class RunResult:
             curves[column] = lengthened(column, values, count)
             if column in (*_MONEY, "sim_time"):
                 curves[column] /= MICRO
-        left = np.asarray(rounds["status"], dtype=object) == Status.REACHED
-        reached = dict(zip(names[left], np.asarray(rounds["round"])[left].tolist(), strict=True))
+        status, numbers = np.asarray(rounds["status"], dtype=object), np.asarray(rounds["round"])
+        reached, over = (
+            dict(zip(names[left], numbers[left].tolist(), strict=True))
+            for left in (status == Status.REACHED, status == Status.GAVE_UP)
+        )
         policies = tuple(rounds["policy"][: len(services)])
-        exits = [reached.get(service) for service in services]
-        return cls(setting, policy, policies, seed, directory, curves, played, exits, tables)
+        exits, last = [reached.get(service) for service in services], [over.get(it, count) for it in services]
+        return cls(setting, policy, policies, seed, directory, curves, played, exits, last, tables)
 
     def place(self, service: str) -> int:
         """Return the place of a service among those of the run."""
@@ -123,18 +127,19 @@ class RunResult:
 
     @cached_property
     def arrivals(self) -> IntArray:
-        """[M] the first round of each service; it may lie behind the last one."""
-        first = np.array([stay.first for stay in stays(self.setting.scenario, self.seed)], dtype=np.int64)
-        clock = self.setting.scenario.timeline
-        if not clock.decide:
-            return first
-        starts, _ = self.periods
-        return np.searchsorted(starts, (first - 1) * to_micro(clock.slot or 0)) + 1
+        """[M] the first round of each service; the last one of a service that would come later."""
+        waits: IntArray = (self["reward"] == 0).sum(axis=0)  # nobody has a reward before
+        return np.minimum(1 + waits, len(self["reward"]))
+
+    @cached_property
+    def stays(self) -> Sequence[Stay]:
+        """When each service comes to the market, and when its patience is over."""
+        return stays(self.setting.scenario, self.seed)
 
     @cached_property
     def to_target(self) -> RoundsToTarget:
         """[M] when each target was met, counted from the service's arrival."""
-        return RoundsToTarget.of(self.exits, len(self["accuracy"])).since(self.arrivals)
+        return RoundsToTarget.of(self.exits, self.last).since(self.arrivals)
 
     @property
     def normalised_reward(self) -> FloatArray:
