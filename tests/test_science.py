@@ -17,6 +17,7 @@ from golden.science import agent, judged, logs, recorded, said
 from golden.science_cases import CASES, TRAININGS, Case
 from golden.values import holds
 from scenarios.file.differences import flattened
+from scenarios.file.schema import Service
 from support.shell import flmarket
 
 ROOT = Path(__file__).parents[1]
@@ -71,7 +72,7 @@ NO_LOG_CHANGES = {"name", "description", "device"}
 TABLES = {
     "[clients]": "clients.", "[[clients.groups]]": "clients.groups.", "[data]": "data.", "[market]": "market.",
     "[training]": "training.", "[timeline]": "timeline.",
-    "[[services]]": "services.*.", "[[interventions]]": "interventions.",
+    "[[services]]": "services.*.", "[[streams]]": "streams.*.", "[[interventions]]": "interventions.",
 }  # fmt: skip
 
 
@@ -79,19 +80,17 @@ def keys_of_the_page() -> Iterator[str]:
     """Yield every key of docs/scenario.md that changes a log, with its table."""
     page = (ROOT / "docs/scenario.md").read_text().partition("<!-- reference: begin -->")[2]
     for title, part in re.findall(r"\n### (.*?)\n(.*?)(?=\n### |<!-- reference: end)", page, re.DOTALL):
-        table = title.strip("`")
-        before = {"[[services]]": "services.*.", "[[interventions]]": "interventions."}.get(
-            table, TABLES.get(table, "")
-        )
+        before = TABLES.get(title.strip("`"), "")
         for key in re.findall(r"^\| `(.*?)` \|", part, re.MULTILINE):
-            if key not in {*NO_LOG_CHANGES, "services"}:
+            shared = before == "streams.*." and key.partition(".")[0] in Service.model_fields  # what each service has
+            if key not in {*NO_LOG_CHANGES, "services"} and not shared:
                 yield before + key
 
 
 def keys_of(case: Case) -> Iterator[str]:
     """Yield the keys that a case sets, as the page spells them."""
     for key, value in case.changes.items():
-        yield re.sub(r"^services\.[^.]+\.", "services.*.", key)
+        yield re.sub(r"^(services|streams)\.[^.]+\.", r"\1.*.", key)
         yield from (key[: at.start()] for at in re.finditer(r"\.", key))
         if key == "interventions":
             yield from (f"interventions.{name}" for change in value for name in change)

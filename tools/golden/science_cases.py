@@ -15,7 +15,7 @@ class Case(NamedTuple):
     """A scenario, and what is changed in it.
 
     Attributes:
-        scenario: a built-in one.
+        scenario: a built-in one, or a file.
         changes: by dotted key.
     """
 
@@ -24,6 +24,7 @@ class Case(NamedTuple):
 
 
 HERE = Path(__file__).parent
+GIVEN = str(HERE / "streams.toml")
 AGENT = "tools/golden/agents/mahdrl-seed{}.safetensors"
 POLICIES = {
     "paper's": ("lcfa", "hqfa", "random"), "bandits": ("ucb", "oort", "bwk"),
@@ -369,6 +370,32 @@ CASES: Mapping[str, Case] = {
         "stragglers", TRAINED
         | {"clients.presence": {"stay_seconds": 9.0, "away_seconds": 4.0, "hours": [0, 0.001], "other_hours": 0.5},
            "clients.offline_work": "lost"},
+    ),
+    "services in streams": Case(
+        "job-stream", {"sweep": {}, "rounds": 18}
+        | {"market.mechanism": "scheduler", "market.options": {"order": "venn"}, "streams.small.rate": 0.2,
+           "streams.small.count": 3, "streams.small.patience": 45.0, "streams.large.rate": 0.1,
+           "streams.large.arrival": 2},
+    ),
+    "services at given seconds": Case(
+        GIVEN, {"streams.jobs.times": [0.0, 0.25, 3.0], "streams.jobs.count": 3, "market.mechanism": "scheduler",
+                "market.options": {"order": "fifo"}},
+    ),
+    "services at given seconds that decide as cores come free": Case(
+        GIVEN, {"streams.jobs.times": [0.25, 0.25], "streams.jobs.patience": 2.5, "timeline.decide": ["free"]},
+    ),
+    "services of a slower stream": Case(
+        "job-stream", {"sweep": {}, "rounds": 12, "streams.large.rate": 0.15, "streams.special.rate": 0.5},
+    ),
+    "services that give up": Case(
+        "paper", QUICK | _played(("hqfa", "greedy", "random"))
+        | {"timeline.slot": 20.0, "services.mnist.patience": 55.0, "services.emnist.patience": 20.5,
+           "market.mechanism": "scheduler", "market.options": {"order": "srsf"}},
+    ),
+    "services that give up while clients are at work": Case(
+        "paper", QUICK | _played(("hqfa", "greedy", "random"))
+        | {"timeline.mode": "continuous", "timeline.slot": 5.0, "services.mnist.patience": 12.0,
+           "clients.speed": [0.2, 1.0]},
     ),
     "best responses": Case(
         "paper", QUICK | _played(("hqfa", "greedy", "worth"))
