@@ -400,7 +400,8 @@ class Market:
             for _, job, _ in awarded:
                 ledger.commit(job.service, job.price)
             if work := [work for _, job, work in awarded if job.outcome is Outcome.SERVED]:
-                of = {service: iter(own.tolist()) for service, own in federation.begin(number, work).items()}
+                begun = federation.begin(number, work, current.slot)
+                of = {service: iter(own.tolist()) for service, own in begun.items()}
                 losses.update({(it.service, it.client): next(of[it.service]) for it in work})
             return [(m, job, losses.get((job.service, job.client))) for m, job, _ in awarded]
 

@@ -76,9 +76,9 @@ class ModelRecorder(Asynchronous):
     def train_round(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, TrainingOutcome]:
         return self._federation.train_round(round_, jobs)
 
-    def begin(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, FloatArray]:
+    def begin(self, round_: int, jobs: Sequence[TrainingJob], slot: int | None = None) -> Mapping[str, FloatArray]:
         self._jobs |= {(job.service, round_, job.client): job for job in jobs}
-        return self._federation.begin(round_, jobs)
+        return self._federation.begin(round_, jobs, slot)
 
     def aggregate(self, service: str, model: int, deliveries: Sequence[Delivery], trigger: Trigger) -> None:
         jobs = [self._jobs.pop((service, it.round, it.client)) for it in deliveries]

@@ -250,7 +250,7 @@ class SurrogateFederation(Asynchronous):
         drawn = self._drawn(round_)
         return {name: self._services[name].advance(own, drawn[name]) for name, own in _by_service(jobs).items()}
 
-    def begin(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, FloatArray]:
+    def begin(self, round_: int, jobs: Sequence[TrainingJob], slot: int | None = None) -> Mapping[str, FloatArray]:
         for job in jobs:
             self._under_way[job.service][round_, job.client] = job.size, job.weight, job.emd
         return {name: self._services[name].losses(own) for name, own in _by_service(jobs).items()}

@@ -63,13 +63,13 @@ class _Learner:
         self.test_accuracy: float | None = None
         self._idle: list[Trainer] = []
 
-    def client_data(self, seed: int, round_: int, job: TrainingJob) -> ClientData:
+    def client_data(self, seed: int, round_: int, job: TrainingJob, slot: int | None = None) -> ClientData:
         """Return the images of one job and the order in which it visits them.
 
-        Where the job does not name them, every round has fresh images.
+        Where the job does not name them, every slot has fresh images; None: the round is one.
         """
         dataset, conduct = self.task.dataset, job.conduct or HONEST
-        chosen = self._drawn(round_, job) if job.images is None else job.images
+        chosen = self._drawn(round_ if slot is None else slot, job) if job.images is None else job.images
         local = stream(seed, "local", round_, job.client, job.service)
         order = visiting_order(job.size, conduct.epochs or self.task.regime.local_epochs, local)
         labels = dataset.train_labels[chosen]
@@ -77,14 +77,14 @@ class _Learner:
             labels = used_labels(conduct, labels, dataset.info.labels, self.conduct, job.client, chosen)
         return ClientData(dataset.train_images[chosen], labels, order)
 
-    def _drawn(self, round_: int, job: TrainingJob) -> IntArray:
+    def _drawn(self, slot: int, job: TrainingJob) -> IntArray:
         # A mix that lasts has a stream of its own: it is not that of the data drawn afresh in the round it began.
-        mix = (self._images, round_) if job.mix is None else (self._mixes, job.mix)
+        mix = (self._images, slot) if job.mix is None else (self._mixes, job.mix)
         labels = self.task.dataset.info.labels
         counts = (
             label_counts(job.size, job.emd, labels, *mix, job.client) if job.counts is None else np.array(job.counts)
         )
-        return draw_images(counts, self._pools, self._images, round_, job.client)
+        return draw_images(counts, self._pools, self._images, slot, job.client)
 
     @contextmanager
     def trainer(self) -> Iterator[Trainer]:
@@ -242,9 +242,9 @@ class RealFederation(Asynchronous):
         learner.parameters = new
         return True
 
-    def begin(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, FloatArray]:
+    def begin(self, round_: int, jobs: Sequence[TrainingJob], slot: int | None = None) -> Mapping[str, FloatArray]:
         by_service, losses = _by_service(jobs), dict[tuple[str, int], float]()
-        for service, trained in self._train(round_, by_service):
+        for service, trained in self._train(round_, by_service, slot):
             begun, own = self._learners[service].parameters, by_service[service]
             for job, (model, loss) in zip(own, trained, strict=True):
                 sent = self._sent(round_, job, model, loss, own)
@@ -328,7 +328,7 @@ class RealFederation(Asynchronous):
             self._pool.shutdown(cancel_futures=True)
 
     def _train(
-        self, round_: int, by_service: Mapping[str, Sequence[TrainingJob]]
+        self, round_: int, by_service: Mapping[str, Sequence[TrainingJob]], slot: int | None = None
     ) -> Iterator[tuple[str, Iterable[tuple[Float32Array, float]]]]:
         """Train all jobs; yield each service, and its jobs' parameters [P] and mean losses in their order.
 
@@ -337,7 +337,7 @@ class RealFederation(Asynchronous):
 
         def train(job: TrainingJob) -> tuple[Float32Array, float]:
             learner = self._learners[job.service]
-            data = learner.client_data(self._seed, round_, job)
+            data = learner.client_data(self._seed, round_, job, slot)
             with (
                 learner.trainer() as trainer,
                 learner.engine.drawing("training", self._seed, round_, job.client, job.service),
@@ -361,7 +361,7 @@ class RealFederation(Asynchronous):
         for service, service_jobs in by_service.items():
             learner = self._learners[service]
             if learner.batched:
-                clients = [learner.client_data(self._seed, round_, job) for job in service_jobs]
+                clients = [learner.client_data(self._seed, round_, job, slot) for job in service_jobs]
                 with learner.blaming(f"to train in round {round_}"):
                     yield service, learner.batched.train(learner.parameters, clients, learner.task.regime)
             else:

@@ -156,8 +156,13 @@ class Asynchronous(Federation, Protocol):
     """A federation in which work can outlast the round in which it begins, and updates be aggregated as they arrive."""
 
     @abstractmethod
-    def begin(self, round_: int, jobs: Sequence[TrainingJob]) -> Mapping[str, FloatArray]:
+    def begin(self, round_: int, jobs: Sequence[TrainingJob], slot: int | None = None) -> Mapping[str, FloatArray]:
         """Train jobs on the models of now, and keep what they yield until it is aggregated or forgotten.
+
+        Args:
+            round_: the round, from 1.
+            jobs: of clients that begin now.
+            slot: the one for which clients hold their data; None where the round is one.
 
         Returns:
             By service, the mean local training loss of each of its jobs, in their order.

@@ -15,6 +15,8 @@ import flmarket
 from des.market import Market
 from des.money import MICRO
 from des.reward import discounts
+from fl.training.federation import _Learner
+from fl.training.tasks import ClientData
 from fl.training.trigger import TRIGGERS
 from flmarket.analysis.results.measures import MARKET, MEASURES, SECONDS_TO_TARGET
 from flmarket.analysis.results.replayed import contributions
@@ -158,6 +160,26 @@ def test_clients_hold_their_data_for_the_slot_though_events_end_periods_in_it(tm
     world = World(logs.scenario, logs.seed)  # as screens see it
     for n, now in ((n, logs.world(n)) for n in (2, 9, 30)):
         assert np.array_equal(world.qualities(world.slot_of(n, lambda n=n: round(ends[n - 1] * MICRO))).bid, now.bid)
+
+
+def test_who_serves_a_service_again_in_a_slot_trains_on_the_same_images(monkeypatch: pytest.MonkeyPatch) -> None:
+    changes = {"training.backend": "real", "rounds": 8, "timeline.decide": ["free"], "timeline.slot": 4.0}
+    market = build(going_on(**changes, **{"training.local_epochs": 1}), 0, Shelf(), workers=0).market
+    drawn: dict[tuple[str, int, int], list[bytes]] = {}
+    client_data = _Learner.client_data
+
+    def noted(self: _Learner, *args: Any) -> ClientData:
+        data, job = client_data(self, *args), args[2]
+        own = drawn.setdefault((job.service, job.client, market.now // (4 * MICRO)), [])
+        own.append(data.pixels.tobytes())
+        return data
+
+    monkeypatch.setattr(_Learner, "client_data", noted)
+    played_on(market, 8, 6)
+    market.close()
+    again = [images for images in drawn.values() if len(images) > 1]
+    assert again
+    assert all(len(set(images)) == 1 for images in again)
 
 
 def test_services_arrive_and_give_up_with_slots_and_clients_are_there_for_them(tmp_path: Path) -> None:
