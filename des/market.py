@@ -370,10 +370,10 @@ class Market:
                 self._settle(m, current)
         shift, journal, whose = Shift(self._clock), current.journal, dict[int, int]()
         for m, jobs in jobs_of.items():
-            journal.record_jobs(Kind.TRAIN_START, jobs)
             for job in jobs:
                 job.begin(self.now)
                 whose[shift.begin(job)] = m
+                journal.record(Kind.TRAIN_START, job.service, job.client, job.core)
         left = {m: len(jobs) for m, jobs in jobs_of.items()}
 
         def end(number: int, job: Job) -> Follow | None:

@@ -106,11 +106,6 @@ class Journal:
         event = (self._round, self._clock.now, kind, service, client, core, amount)
         self.events.append(tuple.__new__(MarketEvent, event))
 
-    def record_jobs(self, kind: Kind, jobs: Iterable[Job]) -> None:
-        """Record that the same happens to jobs now."""
-        new, round_, now = tuple.__new__, self._round, self._clock.now
-        self.events += [new(MarketEvent, (round_, now, kind, job.service, job.client, job.core, None)) for job in jobs]
-
 
 Follow = Callable[[], None]
 
