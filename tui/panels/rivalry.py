@@ -16,11 +16,10 @@ from textual.binding import Binding
 from textual.message import Message
 from textual.timer import Timer
 
-from des.mechanism import DEFAULT
 from flmarket.analysis.results.measures import MEASURES, gini
 from flmarket.analysis.results.run_results import RunResult
 from flmarket.analysis.what_if.decisive_rounds import decisive
-from flmarket.analysis.what_if.reasons import cash
+from flmarket.analysis.what_if.reasons import BY_PAYMENTS, cash
 from flmarket.core.text import counted
 from learning.statistics.measure import MARKET
 from tui.panels.panel import Panel, Seek, Selected
@@ -126,7 +125,7 @@ class RivalsPage(Page):
         sums, self.count, world = rounds.sums, len(rounds.offers.names), rounds.session.world
         self.times, self.margin = sums.times.tolist(), sums.margin.tolist()
         self.totals = [sum(times) for times in self.times]
-        self.known = world is not None and world.mechanisms == {DEFAULT}  # whether payments decided, in all rounds
+        self.known = world is not None and world.mechanisms <= BY_PAYMENTS  # whether payments decided, in all rounds
         self.refused = {} if self.known else rounds.values("refused")
         self.cells = self.count * CELL + ALL
         self.label = rounds.labels(self.cells)
@@ -397,7 +396,9 @@ there is room, those that follow are below it.
 
 [b]who outbid whom[/b]  in the line of a service, how often it outbid each other one and by how much in the mean. Each
 offer that was outbid counts once, against the lowest payment that held a core of the client: the one it had to beat.
-An offer that lost a draw counts with +0. Under other mechanisms than the paper's, only how many were refused is known.
+An offer that lost a draw counts with +0. Where work outlasts rounds, an offer counts that lost a core while it stood,
+not one whose client was at work all the time. Under other mechanisms than the paper's, only how many were refused is
+known.
 [b]money[/b]  what each service spent, the price of a percentage point of its accuracy, and what it offered and did not
 spend: in refused offers (outbid or dropped), and above the price of served ones; with its share of all that it offered.
 [b]earnings[/b]  of clients, the highest first, and the Gini coefficient: 0 if all earn the same, near 1 if one has all.

@@ -40,7 +40,8 @@ class OfferSums:
 
     Who outbid whom follows from the payments under the paper's mechanism alone. It is counted as the order book shows
     it: each offer that was outbid, against the one with the lowest payment that held a core of the client. An offer
-    that lost a draw counts with a margin of zero.
+    that lost a draw counts with a margin of zero. One whose client gave nobody a core in the round, as it was at work
+    all the time, does not count.
     """
 
     def __init__(self, history: History, names: Sequence[str], clients: int) -> None:
@@ -87,8 +88,9 @@ class OfferSums:
                 sums.earned[offer.client] += offer.paid
                 sums.jobs[offer.client] += 1
             elif offer.outcome is Outcome.OUTBID and (held := holding.get(offer.client)):
-                pair = self._places[held[-1].service], self._places[offer.service]
+                beaten_by = min(reversed(held), key=lambda it: it.payment)
+                pair = self._places[beaten_by.service], self._places[offer.service]
                 sums.times[pair] += 1
-                sums.margin[pair] += held[-1].payment - offer.payment
+                sums.margin[pair] += beaten_by.payment - offer.payment
         sums.round = logged.number
         return len(logged.offers)

@@ -10,6 +10,9 @@ from des.mechanism import DEFAULT
 from des.money import MICRO, Micro, to_micro
 from scenarios.file.schema import STANDING, Scenario
 
+BY_PAYMENTS = frozenset({DEFAULT, DEFAULT + STANDING})
+"""What rounds are cleared by where the highest payments win."""
+
 
 def holders(offers: Iterable[Any]) -> Mapping[int, Sequence[Any]]:
     """Return the offers of a round that hold a core of each client, in the order of its cores: the lowest payment last.

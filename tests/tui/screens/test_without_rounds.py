@@ -22,9 +22,11 @@ from tui.panels.client_grid import ClientGrid
 from tui.panels.curves import CurvesPanel
 from tui.panels.gantt import CoreLines, CoresPanel
 from tui.panels.order_book import GrowingText
+from tui.panels.rivalry import RivalryPanel
 from tui.panels.services import ServicesTable
 from tui.screens.compare import CompareScreen
 from tui.screens.market import MarketScreen
+from tui.state.offer_sums import OfferSums
 from tui.state.watched_run import Session
 from tui.widgets.comparison import DELTA, CompareTable
 
@@ -137,6 +139,28 @@ async def test_why_is_what_explain_says_and_who_is_at_work_is_marked(app: Market
         said = str(screen.query_one(AnswerPanel).query_one(GrowingText).render())
         assert f"at work for {began['service']}" in said
         assert f"from {float(began['start']):.2f} s to {float(began['end']):.2f} s" in said
+
+
+async def test_rivalry_counts_offers_that_lost_a_core_while_they_stood(app: MarketApp, run: RunDirectory) -> None:
+    offers = table(run.path, "offers")
+    won = {(row["round"], row["client"]): row for row in offers if row["core"]}  # each client has one core
+    async with replayed(app, run, ROUNDS) as (pilot, screen):
+        names = [row.service for row in screen.view.logged.services]
+        sums = OfferSums(screen.session.history, names, 24)
+        while not sums.read(ROUNDS):
+            pass
+        lost = [(row, other) for row in offers if not row["core"] and (other := won.get((row["round"], row["client"])))]
+        for one in names:
+            for other in names:
+                pairs = [it for it in lost if (it[1]["service"], it[0]["service"]) == (one, other)]
+                place = names.index(one), names.index(other)
+                assert sums.at(ROUNDS).times[place] == len(pairs)
+                margin = sum(float(it["payment"]) - float(row["payment"]) for row, it in pairs)
+                assert sums.at(ROUNDS).margin[place] == pytest.approx(margin * MICRO)
+                assert not pairs or margin >= 0
+        await pilot.press("7", "v")
+        assert lost
+        assert "not known" not in text_of(screen.query_one(RivalryPanel))
 
 
 async def test_a_run_that_is_followed_shows_the_same(app: MarketApp, run: RunDirectory) -> None:
