@@ -130,7 +130,7 @@ class Observation:
         """Whether each client can be selected, [C]."""
         mask = np.ones(self.clients, dtype=np.bool_) if self.unwilling is None else ~self.unwilling
         if self.offline:
-            mask[list(self.offline)] = False
+            mask[np.fromiter(self.offline, np.int64, len(self.offline))] = False
         return mask
 
     def rng(self) -> Generator:

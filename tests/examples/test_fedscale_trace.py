@@ -55,3 +55,17 @@ def test_what_is_no_trace_is_said_in_a_line(content: object, problem: str, tmp_p
     assert done.stderr.startswith("phones: is not ")
     assert problem in done.stderr
     assert not (tmp_path / "there.csv").exists()
+
+
+def test_a_trace_in_seconds_has_each_stay_for_continuous_markets(tmp_path: Path) -> None:
+    phones = {**PHONES, 99: {"active": [5, 9, 70, 3], "inactive": [9, 20.5, 70, 4], "finish_time": 100}}
+    (tmp_path / "phones").write_bytes(pickle.dumps(phones))
+    command = [sys.executable, SCRIPT, "phones", "--out", "there.csv"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.stdout == "there.csv: 4 clients\n", done.stderr
+    lines = (tmp_path / "there.csv").read_text().splitlines()
+    assert lines[:3] == ["client,from_second,to_second", "0,12788,65881", "0,100044,133574"]
+    # stays that touch are one, and empty ones are left out
+    assert lines[-3:] == ["2,0,518400", "3,3,4", "3,5,20.5"]
+    trace = {"clients.availability": str(tmp_path / "there.csv"), "clients.count": 4, "timeline.mode": "continuous"}
+    flmarket.load("paper", trace | {"training.backend": "surrogate", "timeline.slot": 600.0, "rounds": 864})
