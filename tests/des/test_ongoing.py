@@ -471,3 +471,14 @@ def test_the_mean_staleness_is_that_of_clients_who_are_still_at_work(
     late = market.open_round()["alpha"].progress
     assert late is not None
     assert (late.models, late.at_work, late.staleness) == (2 * len(fast), 8 - len(fast), 2.0 * len(fast))
+
+
+def test_a_client_that_comes_is_a_core_come_free_after_which_services_decide(
+    market_with: Callable[..., Market], make_offer: MakeOffer
+) -> None:
+    """Nobody has made an offer to the second client, which comes at 0.75; the third one is there from the start."""
+    there = online((0, 0.0, 9.0), (1, 0.75, 9.0), (2, 0.0, 9.0), clients=3)
+    market = market_with("fedasync", clock=replace(CLOCK, decide=("free",)), count=3, availability=there)
+    first, second = play(market, {"alpha": make_offer((0, 5.0))}, {"alpha": make_offer((1, 5.0))})
+    assert (first.end, times(second, Kind.AWARD)) == (750_000, [("alpha", 0.75)])
+    assert second.end == 2 * SECOND
