@@ -406,7 +406,7 @@ def _instant(where: str, text: str) -> Microseconds:
     # a pattern takes twice as long, and traces have millions of lines
     if not (text.isascii() and whole.isdigit() and part.isdigit() and len(whole) <= 9 and len(part) <= 6):
         raise InputError(f"{where} must be seconds, with at most six decimals, not {printable(text[:20])!r}")
-    return int(whole) * MICRO + int(part) * 10 ** (6 - len(part))
+    return int(whole) * MICRO + int(part.ljust(6, "0"))
 
 
 _INSTANTS: Mapping[str, Callable[[str, str], int]] = {"client": _whole, "from_second": _instant, "to_second": _instant}
