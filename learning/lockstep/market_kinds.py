@@ -127,7 +127,7 @@ def curves_of(market: Market) -> Mapping[str, Curve]:
         ),
         (
             market.timeline.patience < NEVER
-            and (market.timeline.jitter > 0 or (market.population.download, market.population.upload) != (None, None)),
+            and (market.timeline.jitter > 0 or any(group.downloads or group.uploads for group in spec.groups)),
             "has a slot or a deadline, and jobs whose times vary (timeline.jitter, clients.upload_mbps)",
         ),
         (spec.lasting.persistence > 0, "has data that lasts from round to round (clients.lasting)"),
