@@ -26,6 +26,7 @@ def probability_of_improvement(first: npt.ArrayLike, second: npt.ArrayLike) -> f
 def area_under_curve(
     values: npt.ArrayLike,  # [..., N, M] accuracies, or rewards
     arrivals: npt.ArrayLike = 1,  # [M] the first round of each service, from 1; or that of all
+    lengths: FloatArray | None = None,  # [N] of rounds that are not equally long
 ) -> FloatArray:
     """Return the AUC of services, [..., M]: the mean over the rounds from each one's arrival on.
 
@@ -34,8 +35,9 @@ def area_under_curve(
     curves = finite("values", values)
     means = np.asarray(curves.mean(axis=-2))
     first = np.broadcast_to(np.minimum(arrivals, curves.shape[-2]), curves.shape[-1:])
-    for m in np.flatnonzero(first > 1).tolist():
-        means[..., m] = curves[..., first[m] - 1 :, m].mean(axis=-1)
+    for m in np.flatnonzero(first > (1 if lengths is None else 0)).tolist():
+        own, time = curves[..., first[m] - 1 :, m], None if lengths is None else lengths[first[m] - 1 :]
+        means[..., m] = own.mean(axis=-1) if time is None or not time.any() else own @ (time / time.sum())
     return means
 
 

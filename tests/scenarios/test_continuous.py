@@ -471,6 +471,13 @@ def test_a_run_lasts_as_many_slots_as_are_asked_for_and_verify_sees_that(tmp_pat
         scenario.write_text(text.replace("slots = 4", f"slots = {slots}"))
         assert any(problem in finding for finding in verify(run).problems)
         scenario.write_text(text)
+    [result] = read([run.path])
+    assert SECONDS_TO_TARGET.values(result)[MARKET] == 4.0  # nobody met its target: censored there, not at 200 rounds
+    assert result.lengths is not None
+    assert (result.lengths.sum(), len(result.lengths)) == (pytest.approx(4.0), 200)
+    curve, weights = 100 * result["test_accuracy"][: result.played], result.lengths[: result.played]
+    [auc] = [measure.values(result)["digits"] for measure in MEASURES if measure.name == "AUC"]
+    assert auc == pytest.approx(np.average(curve[:, result.place("digits")], weights=weights))
 
 
 def test_what_is_left_after_a_target_counts_as_slots() -> None:

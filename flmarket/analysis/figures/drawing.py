@@ -98,7 +98,8 @@ def numbered(
 
 
 def _accuracy(runs: Sequence[RunResult]) -> float:
-    return float(np.mean([area_under_curve(run["test_accuracy"], run.arrivals).mean() for run in runs]))
+    curves = (area_under_curve(run["test_accuracy"], run.arrivals, run.lengths) for run in runs)
+    return float(np.mean([curve.mean() for curve in curves]))
 
 
 def colour(index: int | None) -> str:

@@ -224,7 +224,7 @@ AUC = averaged(
     "AUC",
     "mean accuracy over all rounds, %",
     1,
-    lambda run: 100 * area_under_curve(run["test_accuracy"], run.arrivals),
+    lambda run: 100 * area_under_curve(run["test_accuracy"], run.arrivals, run.lengths),
     limits=PERCENT,
 )
 
@@ -251,7 +251,7 @@ MEASURES = (
     ),
     averaged(
         "normalised reward", "mean over the rounds of reward / Omega^target, as in the paper", 1,
-        lambda run: area_under_curve(run.normalised_reward, run.arrivals), digits=4, limits=SHARE,
+        lambda run: area_under_curve(run.normalised_reward, run.arrivals, run.lengths), digits=4, limits=SHARE,
     ),
     run_measure(
         "spent", "money paid to clients in the whole run", 0,

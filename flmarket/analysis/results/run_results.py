@@ -203,14 +203,23 @@ class RunResult:
         """[N] When each round began, and when it ended, in microseconds; of a continuous market.
 
         The last one is over, too, when its slot is, though the market then waits for who is at work. Rounds that were
-        not played, as all services had left, count as slots.
+        not played, as all services had left, count as slots, as far as the market would have lasted.
         """
-        slot = to_micro(self.setting.scenario.timeline.slot or 0)
+        clock = self.setting.scenario.timeline
+        slot = to_micro(clock.slot or 0)
         ends = np.rint(MICRO * self["sim_time"][: self.played, 0]).astype(np.int64)
         last = min(ends[-1], (([0, *ends][-2]) // slot + 1) * slot)
         more = (last // slot + 1 + np.arange(len(self["accuracy"]) - len(ends))) * slot
+        if clock.slots is not None:
+            more = np.minimum(more, clock.slots * slot)
         ends = np.concatenate([ends[:-1], [last], more])
         return np.concatenate([[0], ends[:-1]]), ends
+
+    @property
+    def lengths(self) -> FloatArray | None:
+        """[N] How long each round is, in slots; None where all are slots."""
+        clock = self.setting.scenario.timeline
+        return np.diff(self.periods, axis=0)[0] / to_micro(clock.slot or 0) if clock.decide else None
 
     @property
     def income(self) -> FloatArray:

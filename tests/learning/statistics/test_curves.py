@@ -52,6 +52,14 @@ def test_auc_counts_from_the_arrival():
     assert area_under_curve(curves[:2], [1, 3]).tolist() == pytest.approx([0.2, 0.1])  # has not arrived yet
 
 
+def test_rounds_that_are_not_equally_long_count_as_long_as_they_last():
+    curves = np.array([[0.2, 0.0], [0.4, 0.5], [0.9, 0.8], [0.9, 0.8]])
+    lengths = np.array([0.5, 1.0, 0.25, 0.0])
+    expected = [(0.1 + 0.4 + 0.225) / 1.75, (0.5 + 0.2) / 1.25]
+    assert area_under_curve(curves, [1, 2], lengths).tolist() == pytest.approx(expected)
+    assert area_under_curve(curves, [4, 9], lengths).tolist() == pytest.approx([0.9, 0.8])  # behind the last one
+
+
 def test_rounds_to_target_counts_from_one_and_censors_at_the_last_round():
     curves = [[0.1, 0.5, 0.9, 0.8], [0.95, 0.1, 0.1, 0.1], [0.1, 0.2, 0.3, 0.89], [0.1, 0.2, 0.3, 0.9]]
     rounds, reached = RoundsToTarget.of_curves(curves, 0.9)
