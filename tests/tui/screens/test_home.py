@@ -56,7 +56,7 @@ async def test_lists_built_in_and_own_scenarios_and_searches(app: MarketApp, sma
         assert names[0] == "quickstart"
         assert set(names) == {*builtin_names(), "small.toml"}
         await until(pilot, lambda: "mine" in painted(app), "the training")
-        assert "paper-fitted The paper's settings" in painted(app)  # ages take no room from what scenarios are about
+        assert "phones-at-night Phones that charge" in painted(app)  # ages take no room from what scenarios are about
         # A click on an entry that has gone since it was painted does nothing.
         begun = screen.chosen
         entries.post_message(Click(entries, 1, 1, 0, 0, 1, False, False, False, style=Style(meta={"option": 1000})))
