@@ -512,13 +512,12 @@ class Market:
             serves = self.ongoing.serves(serves)
         return world if serves is world.serves else replace(world, serves=serves)
 
-    @property
-    def slots_left(self) -> float:
-        """How many slots may follow the round that was closed last."""
-        rounds, slots = self.rounds - self.round, self._timeline.slots
+    def slots_left(self, report: RoundReport) -> float:
+        """Return how many slots may follow a round; those in which the market then waits for clients are among them."""
+        rounds, slots = self.rounds - report.round, self._timeline.slots
         if slots is None or self.ongoing is None:
             return rounds
-        return max(0.0, min(rounds, slots - self.ongoing.slots(self.now)))
+        return max(0.0, min(rounds, slots - self.ongoing.slots(report.start) - report.length))
 
     def _is_last(self, number: int) -> bool:
         """Return whether a round that ends now is the last: by its number, by its slot, or as all services left."""

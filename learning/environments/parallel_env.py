@@ -228,7 +228,7 @@ class MarketEnv(ParallelEnv):  # type: ignore[misc]  # pettingzoo publishes no t
         truncated = {name: name not in self.agents and name in acted and name not in leaving for name in shown}
         terminated = {name: name not in self.agents and not truncated[name] for name in shown}
         rewards = {name: report.feedback[name].reward if name in acted else 0.0 for name in shown}
-        counts = discounts(self._gamma, report.length, self._market.slots_left)
+        counts = discounts(self._gamma, report.length, self._market.slots_left(report))
         for name in acted:
             rewards[name] *= float(counts.sum() if name in leaving else counts[0])
         return (self._observations(shown), rewards, terminated, truncated, self._infos(shown, report)), report

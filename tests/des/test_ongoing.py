@@ -307,7 +307,7 @@ def test_a_market_is_over_with_its_last_slot_however_many_rounds_were_played(
     market = market_with("fedasync", clock=replace(CLOCK, decide=("free",), slots=2), rounds=9)
     first, second, third = play(market, {"alpha": make_offer((0, 5.0))}, {}, {"alpha": make_offer((0, 5.0))})
     assert [it.last for it in (first, second, third)] == [False, False, True]
-    assert (market.finished, market.slots_left) == (True, 0.0)
+    assert (market.finished, market.slots_left(third)) == (True, 0.0)
     assert third.end == 6 * SECOND  # who is at work at 4 s is waited for
     assert market.ledger.accounts["alpha"].paid == 10 * SECOND
     assert market.ledger.accounts["alpha"].free == 0
@@ -315,9 +315,21 @@ def test_a_market_is_over_with_its_last_slot_however_many_rounds_were_played(
 
 def test_what_may_follow_a_round_is_known_in_slots(market_with: Callable[..., Market], make_offer: MakeOffer) -> None:
     market = market_with("fedasync", clock=replace(CLOCK, decide=("free",), slots=3), rounds=9)
-    play(market, {"alpha": make_offer((0, 5.0))}, {})
-    assert (market.now, market.slots_left) == (3 * SECOND, 1.5)
-    assert market_with("fedasync", clock=replace(CLOCK, decide=("free",)), rounds=9).slots_left == 9
+    reports = play(market, {"alpha": make_offer((0, 5.0))}, {}, {"alpha": make_offer((0, 5.0))})
+    assert [market.slots_left(it) for it in reports] == [2.0, 1.5, 1.0]
+    unlimited = market_with("fedasync", clock=replace(CLOCK, decide=("free",)), rounds=9)
+    assert unlimited.slots_left(*play(unlimited, {})) == 8
+
+
+def test_waiting_for_clients_once_all_services_have_left_takes_no_slots_from_them(
+    make_market: MakeMarket, make_offer: MakeOffer, plain_service: ServiceSpec
+) -> None:
+    services = [replace(plain_service, name="alpha", last=1)]
+    federation, triggers = SurrogateFederation({"alpha": CURVE}, 0), [TRIGGERS.create("fedasync")]
+    clock = replace(CLOCK, decide=("free",), slots=3)
+    market = make_market(services, timeline=clock, federation=federation, triggers=triggers, count=1)
+    [report] = play(market, {"alpha": make_offer((0, 5.0))})
+    assert (market.finished, report.end, market.slots_left(report)) == (True, 3 * SECOND, 2.0)
 
 
 def test_who_leaves_in_a_slot_is_not_back_after_an_event_in_it(

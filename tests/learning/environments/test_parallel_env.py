@@ -312,6 +312,18 @@ def test_a_service_leaves_at_its_target_with_the_rest_of_its_absorbing_reward(ma
     assert set(env.step({"beta": nobody()})[0]) == {"beta"}
 
 
+def test_the_rest_is_the_same_whoever_arrives_after_rounds_without_any_service(make_market) -> None:
+    def late(seed: int) -> Market:
+        alpha, beta = make_market(["alpha", "beta"]).services
+        return make_market([replace(alpha, target_accuracy=0.09), replace(beta, arrival=4)], seed=seed, rounds=5)
+
+    env = MarketEnv(late, gamma=0.5)
+    env.reset(seed=1)
+    _, rewards, *_ = env.step({"alpha": nobody()})
+    assert env.observed["beta"].round == 4
+    assert rewards["alpha"] == pytest.approx(100**0.09 * (1 + 0.5 + 0.25 + 0.125 + 0.0625))
+
+
 def test_the_last_round_truncates_who_is_left(make_env):
     env = make_env(["alpha", "beta"], targets={"alpha": 0.09}, rounds=2)
     env.reset(seed=1)
