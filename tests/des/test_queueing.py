@@ -38,7 +38,7 @@ def queue(make_market: Callable[..., Market], rate: float, periods: int, seed: i
     names = [f"s{m}" for m in range(SERVICES)]
     market = make_market(
         names,
-        timeline=Durations(0.01, 0.0, slot=SLOT, jitter=SPREAD, continuous=True),  # 100 images
+        timeline=Durations(0.01, 0.0, period=SLOT, jitter=SPREAD),  # 100 images
         federation=SurrogateFederation(dict.fromkeys(names, FLAT), 0),
         triggers=[TRIGGERS.create("fedasync") for _ in names],
         rounds=periods,
