@@ -196,8 +196,6 @@ class Market:
             self.ongoing.restore(state["ongoing"], self._clock)
         self._reserve()
         self._impose(self.round)
-        # who arrives with the next round does so when it begins, and not yet
-        self.states = [ServiceState.of(state["services"][name]) for name in self._names]
         self._platform.restore(state["mechanism"])
         self._population.restore(state["behaviour"])
 
