@@ -19,7 +19,8 @@ from scenarios.logs.directory import RunDirectory
 
 def test_every_measure_says_which_way_is_better() -> None:
     assert {name: ALL_MEASURES.load(name).better for name in BUILT_IN} == {
-        "final accuracy": 1, "AUC": 1, "target met": 1, "rounds to target": -1, "normalised reward": 1, "spent": 0,
+        "final accuracy": 1, "AUC": 1, "target met": 1, "rounds to target": -1, "seconds to target": -1, "waiting": -1,
+        "never served": -1, "normalised reward": 1, "spent": 0,
         "cost per point": -1, "served": 0, "refused": -1, "wasted": -1, "income Jain": 1, "income Gini": -1,
         "spending HHI": 0, "client profit": 0, "misreport profit": 0, "overstated": -1, "services Jain": 1,
         "core use": 0, "social welfare": 1, "service utility": 1, "IR violations": -1, "budget use": 0,
@@ -57,7 +58,7 @@ def hand() -> RunResult:
         ],
         columns=["round", "service", "status", "accuracy", "reward", "budget", "spent"],
     )  # fmt: skip
-    zeros = dict.fromkeys(("wanted", "served", "refused", "offered"), 0)
+    zeros = dict.fromkeys(("wanted", "served", "refused", "offered", "sim_time"), 0)
     rounds = rounds.assign(**zeros, policy="random", test_accuracy=rounds["accuracy"])
     offers = pd.DataFrame(
         [
