@@ -25,7 +25,7 @@ from flmarket.core.names import LONGEST_NAME, unknown
 from flmarket.core.plugins import Registry
 from flmarket.core.text import counted
 from learning.policy import POLICIES
-from scenarios.file.client_files import devices_of, partition_of, partitions_of, trace_of, without_images
+from scenarios.file.client_files import devices_of, horizon, partition_of, partitions_of, trace_of, without_images
 from scenarios.file.interventions import MECHANISM, check_interventions, new_players
 from scenarios.file.key_mistakes import findings
 from scenarios.file.problems import Mistake, Path, number, quoted
@@ -278,6 +278,9 @@ def _presence(scenario: Scenario, *, played: bool) -> Iterator[Mistake]:
     if presence.given and clients.availability is not None:
         yield Mistake(("clients", "presence"), "cannot be given together with clients.availability; remove one of them")
     instants = presence.given
+    if instants and (stays := presence.draws(clients.count, horizon(scenario))) > LARGEST_MARKET:
+        what = f"would draw some {number(int(stays))} stays, more than {number(LARGEST_MARKET)}"
+        yield Mistake(("clients", "presence"), f"{what}; let clients stay longer, or be away longer")
     if clients.availability is not None:
         if played:
             return

@@ -277,13 +277,19 @@ def intervals_of(scenario: Scenario, seed: int) -> Intervals | None:
     if trace is not None:
         found = trace.intervals
     elif presence.given:
-        found = Intervals(presence.drawn(count, scenario.rounds * _period(scenario), seed), instants=True)
+        found = Intervals(presence.drawn(count, to_micro(horizon(scenario)), seed), instants=True)
     elif absent:
         rounds = np.full(count, scenario.rounds)
         found = Intervals(np.stack([np.arange(count), np.ones_like(rounds), rounds], axis=1), instants=False)
     else:
         return None
     return found._replace(rows=found.rows[~np.isin(found.rows[:, 0], [*absent])]) if absent else found
+
+
+def horizon(scenario: Scenario) -> float:
+    """Return how long a scenario may take in which work outlasts rounds, in seconds."""
+    clock = scenario.timeline
+    return min(scenario.rounds, clock.slots or scenario.rounds) * (clock.period or 0.0)
 
 
 def _period(scenario: Scenario) -> Microseconds:

@@ -349,6 +349,11 @@ class ClientPresence(TomlTable):
         Share, Doc("The rate at which they come in the other hours, as a part of that in these.")
     ] = 0.0
 
+    def draws(self, clients: int, seconds: float) -> float:
+        """Return about how many stays are drawn in a time, with those that are refused where few come at some hours."""
+        away, thinned = self.away_seconds or 1.0, self.other_hours < 1 and self.hours != (0.0, 24.0)
+        return clients * seconds / (away if thinned else away + (self.stay_seconds or 1.0))
+
     @property
     def given(self) -> bool:
         """Whether clients come and go so."""

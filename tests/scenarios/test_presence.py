@@ -120,6 +120,11 @@ def test_each_seed_has_other_comings(tmp_path: Path) -> None:
         ({"clients.presence": {"stay_seconds": 2}}, "presence.away_seconds: is missing"),
         ({"clients.presence": {"away_seconds": 2}}, "presence.stay_seconds: is missing"),
         ({"clients.presence": {"hours": [1, 2]}}, "presence.stay_seconds: is missing"),
+        (
+            {"clients.presence": {"stay_seconds": 0.000001, "away_seconds": 0.00001}},
+            "would draw some .* stays, more than 10",
+        ),
+        ({"clients.presence": {"stay_seconds": 9, "away_seconds": 1e-6, "hours": [2, 3]}}, "would draw some .* stays"),
         ({"clients.presence": None}, "offline_work.*says nothing unless clients come and go at any instant"),
         ({"clients.presence": {"stay_seconds": 2, "away_seconds": 1, "hours": [22]}}, "hours"),
     ],
