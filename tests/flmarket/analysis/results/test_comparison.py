@@ -56,15 +56,16 @@ def logged(number: int, offers: Offers, accuracy: str = "0.250000", status: str 
     ).astype({"round": int, "client": int, "payment": float})
     made["paid"] = made["payment"].where(made["outcome"] == "served").astype(float)
     served = made[made["outcome"] == "served"]
+    reward = {"mnist": 2**0.5, "fashion": 0.0 if status == "waiting" else 2**0.5}
     rounds = [
-        (number, name, status, float(accuracy), 2**0.5, own["paid"].sum(), len(own))
+        (number, name, status, float(accuracy), reward[name], own["paid"].sum(), len(own))
         for name in ("mnist", "fashion")
         for own in [served[served["service"] == name]]
     ]
     columns = ["round", "service", "status", "test_accuracy", "reward", "spent", "served"]
     rows = pd.DataFrame(rounds, columns=columns).assign(policy="lcfa")
     return {
-        "rounds": rows.assign(**dict.fromkeys(("accuracy", "budget", "offered", "wanted", "refused"), 0)),
+        "rounds": rows.assign(**dict.fromkeys(("accuracy", "budget", "offered", "wanted", "refused", "sim_time"), 0)),
         "offers": made,
     }
 
