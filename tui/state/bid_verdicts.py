@@ -109,7 +109,7 @@ class RoundBook:
         self.holders = holders((*carried, *logged.offers))
         self._carried = {(places[job.service], job.client): job for job in carried}
         begin = logged.events[0].sim_time if logged.events else 0
-        self._expired = expiry(world.scenario, begin, logged.end)
+        self._expired = expiry(world.scenario, begin, logged.end, (*carried, *logged.offers), logged.models)
         self._takes_part = [row.status.takes_part for row in logged.services]
         self._remaining = [row.budget - row.offered for row in logged.services]
 

@@ -46,8 +46,10 @@ class Explanation:
         begin, end = [0, *ends][number - 1 : number + 1]
         # who is still at work from earlier rounds; nobody where rounds end with their work
         self._carried = logs.offers[(logs.offers["round"] < number) & (logs.offers["end"] > begin)]
-        self._holders = holders(lines_of(pd.concat([self._carried, self._offers])))
-        self._expired = expiry(logs.scenario, begin, end)
+        jobs = list(lines_of(pd.concat([self._carried, self._offers])))
+        models = () if logs.models is None else lines_of(logs.models[logs.models["round"] == number])
+        self._holders = holders(jobs)
+        self._expired = expiry(logs.scenario, begin, end, jobs, models)
         self._now = logs.conditions(number)
         self._budget: Micro = self._now.budgets[service]
         together = self._now.scenario.services[self._m].policy_options.get("together")

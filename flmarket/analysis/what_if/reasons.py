@@ -81,10 +81,20 @@ def span(job: Any) -> str:
     return f"from {job.start / MICRO:.2f} s to {job.end / MICRO:.2f} s"
 
 
-def expiry(scenario: Scenario, begin: Microseconds, end: Microseconds) -> Microseconds:
-    """Return when the standing offers of a round expired. The end of a run waits for who is at work."""
-    slot = to_micro(scenario.timeline.slot or 0)
-    return min(end, (begin // slot + 1) * slot) if slot else end
+def expiry(
+    scenario: Scenario,
+    begin: Microseconds,  # of the round
+    end: Microseconds,  # likewise; that of the last round of a run waits for who is at work
+    jobs: Iterable[Any],  # the offers whose clients are at work in it
+    models: Iterable[Any],  # that are made in it
+) -> Microseconds:
+    """Return when the standing offers of a round expired: with its slot, or the event after which services decide."""
+    clock = scenario.timeline
+    slot = to_micro(clock.slot or 0)
+    ends = [it.end for it in jobs if it.end is not None] if "free" in clock.decide else []
+    made = [it.sim_time for it in models] if "model" in clock.decide else []
+    last = min(end, (begin // slot + 1) * slot) if slot else end
+    return min((it for it in (*ends, *made) if begin < it < last), default=last)
 
 
 def cash(amount: Micro, other: Micro | None = None) -> str:

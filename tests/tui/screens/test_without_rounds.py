@@ -59,7 +59,7 @@ def at_work(run: RunDirectory, number: int) -> list[Row]:
 
 async def test_services_have_who_is_at_work_and_how_stale_updates_are(app: MarketApp, run: RunDirectory) -> None:
     async with replayed(app, run, 1) as (pilot, screen):
-        for number in range(1, ROUNDS):
+        for number in range(2, ROUNDS, 4):
             screen.show_round(number)
             await pilot.pause()
             shown, working = screen.query_one(ServicesTable), at_work(run, number)
@@ -74,6 +74,7 @@ async def test_services_have_who_is_at_work_and_how_stale_updates_are(app: Marke
         assert {shown.cell(m, "stale").plain for m in range(4)} == {"\N{EN DASH}"}
 
 
+@pytest.mark.slow
 async def test_curves_have_the_staleness_by_round(app: MarketApp, run: RunDirectory) -> None:
     async with replayed(app, run, ROUNDS) as (pilot, screen):
         panel = screen.query_one(CurvesPanel)
@@ -83,6 +84,7 @@ async def test_curves_have_the_staleness_by_round(app: MarketApp, run: RunDirect
         assert panel.metric == "accuracy"
 
 
+@pytest.mark.slow
 async def test_cores_show_the_jobs_of_the_last_slots_to_their_ends(app: MarketApp, run: RunDirectory) -> None:
     """Also those that began in an earlier round, and several on one core."""
     async with replayed(app, run, 10) as (pilot, screen):
@@ -109,6 +111,7 @@ async def test_cores_show_the_jobs_of_the_last_slots_to_their_ends(app: MarketAp
         assert all((job.start or 0) <= screen.view.clock for own in lines._cores for job in own)
 
 
+@pytest.mark.slow
 async def test_the_window_of_cores_moves_with_the_clock(app: MarketApp, tmp_path: Path) -> None:
     long = played(load("stragglers", {**CHANGES, "rounds": 40}), tmp_path)
     async with replayed(app, long, 38) as (_, screen):
@@ -141,6 +144,7 @@ async def test_why_is_what_explain_says_and_who_is_at_work_is_marked(app: Market
         assert f"from {float(began['start']):.2f} s to {float(began['end']):.2f} s" in said
 
 
+@pytest.mark.slow
 async def test_rivalry_counts_offers_that_lost_a_core_while_they_stood(app: MarketApp, run: RunDirectory) -> None:
     offers = table(run.path, "offers")
     won = {(row["round"], row["client"]): row for row in offers if row["core"]}  # each client has one core
@@ -163,6 +167,7 @@ async def test_rivalry_counts_offers_that_lost_a_core_while_they_stood(app: Mark
         assert "not known" not in text_of(screen.query_one(RivalryPanel))
 
 
+@pytest.mark.slow
 async def test_a_run_that_is_followed_shows_the_same(app: MarketApp, run: RunDirectory) -> None:
     """Live, rounds come one by one, with all of their tables."""
     live = Session("live", state=RunState.RUNNING)

@@ -696,9 +696,9 @@ def test_seconds_to_target_are_those_of_the_evaluation_that_met_it_and_of_contin
     tmp_path: Path,
 ) -> None:
     changes: dict[str, Any] = {
-        "training.backend": "surrogate", "timeline.slot": 1.5, "rounds": 8, "services.digits.arrival": 3,
-        "services.*.budget": 60, "services.strokes.target_accuracy": 0.99, "services.scribbles.target_accuracy": 0.15,
-        "services.digits.target_accuracy": 0.3,
+        "training.backend": "surrogate", "timeline.slot": 1.5, "rounds": 16, "services.digits.arrival": 3,
+        "services.*.budget": 60, "services.*.target_accuracy": 0.15, "services.strokes.target_accuracy": 0.99,
+        "services.*.policy": "random",
     }  # fmt: skip
     periods = {"timeline.mode": "continuous", "timeline.aggregate": {"kind": "semi-async"}}
     run = played(load("quickstart", {**changes, **periods}), tmp_path / "periods")
@@ -710,11 +710,11 @@ def test_seconds_to_target_are_those_of_the_evaluation_that_met_it_and_of_contin
         "digits": f"{met['digits'] - 2 * 1.5:.1f}",  # since its arrival, as the third period begins
         "scribbles": f"{met['scribbles']:.1f}",
         "strokes": "never",
-        "market": f"> {(met['digits'] - 3.0 + met['scribbles'] + 12.0) / 3:.1f} (2 of 3)",
+        "market": f"> {(met['digits'] - 3.0 + met['scribbles'] + 24.0) / 3:.1f} (2 of 3)",
     }
     text = markdown(report)
     assert "| rounds to target | seconds to target |" in text
     lines = [row for row in csv.DictReader(io.StringIO(csv_text(report))) if row["measure"] == "seconds to target"]
-    assert [(row["service"], row["mean"]) for row in lines if row["bound"] == "never"] == [("strokes", "12.0")]
+    assert [(row["service"], row["mean"]) for row in lines if row["bound"] == "never"] == [("strokes", "24.0")]
     slots = played(load("quickstart", changes), tmp_path / "slots")
     assert "seconds to target" not in {row.measure.name for row in make_report(read([slots.path])).estimates}

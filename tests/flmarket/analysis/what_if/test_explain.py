@@ -204,10 +204,13 @@ STANDING = {
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({}, {"outbid", "at work"}),
-        ({"clients.cores": 2, "clients.cost.per_sample": 0.0, "clients.cost.per_emd": 0.0}, {"draw", "at work"}),
+        pytest.param(
+            {"clients.cores": 2, "clients.cost.per_sample": 0.0, "clients.cost.per_emd": 0.0},
+            {"draw", "at work"},
+            marks=pytest.mark.slow,
+        ),
         ({"clients.departure_rate": 0.6}, {"outbid", "at work", "leaves"}),
-        ({"market.mechanism": "uniform-price"}, {"by rule", "at work"}),
+        pytest.param({"market.mechanism": "uniform-price"}, {"by rule", "at work"}, marks=pytest.mark.slow),
     ],
 )
 def test_where_cores_come_free_one_by_one_the_reason_says_who_had_them_and_when(
@@ -265,3 +268,14 @@ def test_a_client_that_was_at_work_for_the_service_could_not_be_had(tmp_path: Pa
     times = f"from {first['start'] / MICRO:.2f} s to {first['end'] / MICRO:.2f} s"
     assert first["round"] == 1
     assert table.loc[first["client"], "why"] == f"at work for it {times}"
+
+
+def test_no_client_that_stays_is_said_to_have_taken_no_work_where_events_end_rounds(tmp_path: Path) -> None:
+    """Not in the last round, either, whose end in rounds.csv waits for who is at work."""
+    changes = {"rounds": 10, "services.*.budget": 40, "timeline.decide": ["free"], "training.backend": "surrogate"}
+    logs = Logs.read(played(load("stragglers", changes), tmp_path))
+    lost = logs.offers[logs.offers["outcome"] == Outcome.OUTBID]
+    assert 10 in set(lost["round"])
+    for (number, service), rows in lost.groupby(["round", "service"]):
+        explanation = Explanation(logs, number, service)
+        assert not [why for row in rows.itertuples() if "no more work" in (why := explanation.why(row))]

@@ -298,9 +298,9 @@ def test_the_csv_file_is_there_although_nobody_reads_the_rest(original: Path, tm
     "change",
     [
         {"services.buffers.budget": 3},
-        {"clients.cores": 2, "clients.offline": [0, 1, 2, 3]},
-        {"market.mechanism": "uniform-price"},
-        {"services.periodic.policy": "hqfa"},
+        pytest.param({"clients.cores": 2, "clients.offline": [0, 1, 2, 3]}, marks=pytest.mark.slow),
+        pytest.param({"market.mechanism": "uniform-price"}, marks=pytest.mark.slow),
+        pytest.param({"services.periodic.policy": "hqfa"}, marks=pytest.mark.slow),
     ],
 )
 def test_work_that_goes_on_goes_on_in_a_fork_whether_its_original_is_complete_or_was_killed(
