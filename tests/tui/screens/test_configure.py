@@ -15,6 +15,7 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from fl.training.models import MODELS
 from flmarket.core.plugins import summary
 from learning.policy import POLICIES
+from scenarios.builtin import builtin_text
 from scenarios.file.keys import keys
 from scenarios.loader import ScenarioError, load, parse
 from support.screens import notes, painted, rendered, screen_of, text_of, until
@@ -718,3 +719,20 @@ async def test_keys_are_swept_that_are_chosen_from_a_list(app: MarketApp, small:
         await until(pilot, lambda: row(screen, *NEW).query(Select), "the list anew")
         (await row(screen, *NEW).open()).value = "services.renamed.budget"
         await until(pilot, lambda: screen.document.get(("sweep", "services.renamed.budget")) == [10])
+
+
+@pytest.mark.slow
+async def test_the_form_of_a_scenario_with_streams_alone_opens_and_keeps_them(app: MarketApp, small: Path) -> None:
+    path = small / "streams.toml"
+    path.write_text(builtin_text("job-stream"))
+    async with app.run_test(size=(140, 40)) as pilot:
+        screen = ConfigureScreen(path.read_text(), str(path), path, app)
+        app.push_screen(screen)
+        await until(pilot, lambda: screen.query(FieldRow))
+        tabs = screen.query_one("#form", TabbedContent)
+        for pane in reversed(PANES.values()):
+            tabs.active = pane
+            await pilot.pause()
+        row(screen, "rounds").query_one(Input).value = "20"
+        await until(pilot, lambda: screen.document.changed)
+        assert parse(screen.document.text).streams == load("job-stream").streams
