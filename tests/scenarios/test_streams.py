@@ -27,6 +27,10 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.running.runner import execute
 from scenarios.streams import stays
 from support.runs import RESULTS, change, interrupt, planned, played, table
+from tui.state.compared_runs import result_at
+from tui.state.feeds import DirectoryFeed
+from tui.state.moment import Moment
+from tui.state.watched_run import Session
 
 JOBS = {
     "name": "jobs", "count": 4, "rate": 0.5, "dataset": "mnist", "budget": 3.0, "target_accuracy": 0.6,
@@ -292,3 +296,18 @@ def test_who_arrives_as_a_market_goes_on_that_was_restored_has_a_whole_budget() 
 
     whole = granted(0)
     assert [granted(number) for number in range(1, 7)] == [whole] * 6
+
+
+def test_the_screen_says_that_a_service_has_given_up_and_measures_what_reports_do(run: RunDirectory) -> None:
+    session = Session("streams")
+    DirectoryFeed(session, run.path).read()
+    last = len(session.history)
+    words = [Moment(session, last).absence(m) for m in range(4)]
+    met = [session.history.exit_of(m, last) is not None for m in range(4)]
+    left = [status is Status.LEFT for status in (row.status for row in session.history[last].services)]
+    for text, has_left, reached in zip(words, left, met, strict=True):
+        assert text.endswith(", having reached its target" if reached else ", as its patience was over") == has_left
+    assert "patience" in "".join(words)
+    whole, shown = read([run.path])[0], result_at(session, last, 25)
+    assert shown.to_target.rounds.tolist() == whole.to_target.rounds.tolist()
+    assert shown.to_target.reached.tolist() == whole.to_target.reached.tolist()
