@@ -97,8 +97,8 @@ class ModelRecorder(Asynchronous):
     def evaluate(self, services: Sequence[str]) -> None:
         """See ``aggregate``, which has measured them."""
 
-    def forget(self, service: str) -> None:
-        self._federation.forget(service)
+    def forget(self, service: str, updates: Sequence[Delivery] | None = None) -> None:
+        self._federation.forget(service, updates)
 
     def state(self) -> dict[str, AnyArray]:
         return self._federation.state()
