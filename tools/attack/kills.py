@@ -19,6 +19,9 @@ ONGOING = ("stragglers", "--set", "training.local_epochs=8", "--set", "services.
 TRAIN = ("scarce", "--backend", "surrogate", "--set", "rounds=6", "--episodes", "6", "--evaluate-every", "3",
          "--resume")  # fmt: skip
 
+EVENTS = "timeline.decide=[]", 'timeline.decide=["free", "model"]'
+"""After which services decide again there."""
+
 CPUS: tuple[Mapping[str, str], ...] = (
     {},
     {"FLMARKET_KERNEL": "avx2", "ATEN_CPU_CAPABILITY": "avx2", "OPENBLAS_CORETYPE": "Haswell"},
@@ -95,7 +98,8 @@ CAMPAIGNS = (
     Campaign(
         "kill-ongoing", "`run` of a continuous market, killed likewise while clients are at work, on two CPUs", 60,
         lambda random, folder: killed(
-            random, folder, "run", *ONGOING, "--workers", random.choice("124"), signals=ANY, machines=CPUS
+            random, folder, "run", *ONGOING, "--set", random.choice(EVENTS), "--workers", random.choice("124"),
+            signals=ANY, machines=CPUS,
         ),
     ),
     Campaign(

@@ -117,7 +117,7 @@ CHOSEN = (
     Chosen(_CLEARING, "rows[client].remove(row)", "pass", _WORK),
     Chosen(_MARKET, "if over := self._is_last(number):", "if over := False:", _WORK),
     Chosen(_MARKET, "self._slot_of(number + 1) > slots", "self._slot_of(number + 1) >= slots", _WORK),
-    Chosen(_MARKET, "slots - self.ongoing.slots(self.now)", "slots - self.round", _WORK),
+    Chosen(_MARKET, "slots - self.ongoing.slots(report.start) - report.length", "slots - report.round", _WORK),
     Chosen(_MARKET, 'if "free" in self._timeline.decide:', "if False:", _WORK),
     Chosen("des/log_records.py", "served, dropped = served | late, dropped & ~late", "pass", _WORK),
     Chosen(_LEDGER, "account.granted -= left", "pass", ("tests/des/test_participation.py",)),

@@ -202,8 +202,8 @@ class RunResult:
     def periods(self) -> tuple[IntArray, IntArray]:
         """[N] When each round began, and when it ended, in microseconds; of a continuous market.
 
-        The last one is over, too, when its slot is, though the market then waits for who is at work. Rounds that were
-        not played, as all services had left, count as slots, as far as the market would have lasted.
+        The last one, with which the market waits for who is at work, is over with its slot at the latest. Rounds that
+        were not played, as all services had left, count as slots, as far as the market would have lasted.
         """
         clock = self.setting.scenario.timeline
         slot = to_micro(clock.slot or 0)
