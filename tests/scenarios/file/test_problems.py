@@ -21,7 +21,7 @@ BAD = [
         "f:3: slot: unknown key here; it belongs in [timeline]"]),
     ("a key of nothing", "upload_s", "zzz = 1\nupload_s", [
         "f:18: timeline.zzz: unknown key; choose from mode, aggregate, seconds_per_sample, upload_seconds, "
-        "download_seconds, jitter, slot, deadline"]),
+        "download_seconds, jitter, slot, decide, slots, deadline"]),
     ("a missing key of a service", "budget = 20\n", "", ["f:20: services.mnist.budget: is missing"]),
     ("a service without a name", 'name = "digits"\n', "", ["f:28: services.#2.name: is missing"]),
     ("text for a number", "count = 4", 'count = "4"', ['f:5: clients.count: must be a valid integer, not "4"']),
