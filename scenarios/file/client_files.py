@@ -87,11 +87,15 @@ def partition_digests(scenario: Scenario) -> dict[str, str]:
     return {name: it.division.sha256 for name, it in found.items() if isinstance(it.division, Listed)}
 
 
-def require_same_clients(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
-    """Check that the files of the clients' images and devices are those that meta.json records of a run."""
+def require_same_devices(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
+    """Check that the file of devices is the one that meta.json records of a run."""
     if (devices := devices_of(scenario)) is not None and meta.get("devices") != {"sha256": devices.sha256}:
         text = printable(str(scenario.clients.devices))
         raise InputError(f"{where}: {text} is not the file of devices with which the run was played")
+
+
+def require_same_partitions(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
+    """Check that files that list the images of clients are those that meta.json records of a run."""
     recorded = meta.get("partition")
     for name, digest in partition_digests(scenario).items():
         if not isinstance(recorded, Mapping) or recorded.get(name) != digest:

@@ -245,6 +245,7 @@ def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, sou
     ("key", "content", "changed", "told"),
     [
         ("data.partition", "client,image\n0,5\n1,9\n", ("5", "6"), "is not the file with which"),
+        ("clients.devices", "speed,download_mbps,upload_mbps\n1,2,3\n", ("2,3", "2,4"), "is not the file of devices"),
         ("clients.availability", "client,from,to\n0,1,4\n1,1,4\n", ("1,1,4", "1,1,2"), "is not the trace with which"),
     ],
 )
@@ -258,6 +259,7 @@ def test_a_run_is_not_shown_with_another_file_than_it_was_played_with(
     if key == "data.partition":
         text = text.replace("data_size = [20, 40]\nemd = [0.2, 1.0]\n", "")
     given = ["clients.count=2", "training.validation=0", f"{key}={file}"]
+    given += ["timeline.upload_seconds=0"] if key == "clients.devices" else []
     run = played(parse(text, overrides=given), tmp_path / "runs").path
     file.write_text(content.replace(*changed))
     session = replayed(run)
