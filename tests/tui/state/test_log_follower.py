@@ -245,7 +245,12 @@ def test_a_complete_run_is_not_shown_without_some_of_its_rounds(place: Path, sou
     ("key", "content", "changed", "told"),
     [
         ("data.partition", "client,image\n0,5\n1,9\n", ("5", "6"), "is not the file with which"),
-        ("clients.devices", "speed,download_mbps,upload_mbps\n1,2,3\n", ("2,3", "2,4"), "is not the file of devices"),
+        (
+            "clients.devices",
+            "speed,download_mbps,upload_mbps\n1,2,3\n",
+            ("2,3", "2,4"),
+            "is not the file of devices with which",
+        ),
         ("clients.availability", "client,from,to\n0,1,4\n1,1,4\n", ("1,1,4", "1,1,2"), "is not the trace with which"),
     ],
 )
