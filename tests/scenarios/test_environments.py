@@ -40,6 +40,8 @@ def changing(name: str) -> Scenario:
     data["clients"]["count"] = clients
     for service in data["services"]:
         service["arrival"] = min(service["arrival"], 4)
+    for stream in data.get("streams", ()):  # all of its services arrive in these rounds
+        stream["rate"] = 1e6
     return Scenario.model_validate(data | {"rounds": 8, "interventions": changes})
 
 
