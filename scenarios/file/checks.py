@@ -277,6 +277,10 @@ def _presence(scenario: Scenario, *, played: bool) -> Iterator[Mistake]:
         yield Mistake(("clients", "presence", missing[0]), "is missing")
     if presence.given and clients.availability is not None:
         yield Mistake(("clients", "presence"), "cannot be given together with clients.availability; remove one of them")
+    begin, end = presence.hours
+    if begin % 24 == end % 24 and (begin, end) != (0, 24):
+        what = f"must be two times of the day, or [0, 24] for all of it, not [{begin:g}, {end:g}]"
+        yield Mistake(("clients", "presence", "hours"), what)
     instants = presence.given
     if instants and (stays := presence.draws(clients.count, horizon(scenario))) > LARGEST_MARKET:
         what = f"would draw some {number(int(stays))} stays, more than {number(LARGEST_MARKET)}"

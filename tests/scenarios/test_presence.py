@@ -127,6 +127,11 @@ def test_each_seed_has_other_comings(tmp_path: Path) -> None:
         ({"clients.presence": {"stay_seconds": 9, "away_seconds": 1e-6, "hours": [2, 3]}}, "would draw some .* stays"),
         ({"clients.presence": None}, "offline_work.*says nothing unless clients come and go at any instant"),
         ({"clients.presence": {"stay_seconds": 2, "away_seconds": 1, "hours": [22]}}, "hours"),
+        ({"clients.presence": {"stay_seconds": 2, "away_seconds": 1, "hours": [7, 7]}}, r"two times .*, not \[7, 7\]"),
+        (
+            {"clients.presence": {"stay_seconds": 2, "away_seconds": 1, "hours": [24, 0]}},
+            r"two times .*, not \[24, 0\]",
+        ),
     ],
 )
 def test_wrong_values_are_named(changes: dict[str, Any], problem: str) -> None:
