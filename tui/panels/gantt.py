@@ -62,28 +62,27 @@ class CoreLines(LineView):
 
     def _read(self, view: Moment, *, known: bool) -> None:
         """Read a round's jobs; none as long as it is not known which clients get one."""
-        offers, history = list(view.logged.offers), view.session.history
+        history = view.session.history
         self._places = {row.service: m for m, row in enumerate(view.logged.services)}
-        self._trained = {
-            (event.service or "", event.client): event.sim_time
-            for event in view.events
-            if event.event is Kind.TRAIN_END and event.client is not None
-        }
+        self._trained = {}
         if view.logged.goes_on:
             first = _first(view)
-            earlier = [offer for number in range(first, view.round) for offer in history[number].offers]
-            offers = [*history.at_work(first - 1), *earlier, *offers]
-            self._trained = {}
+            begun = (offer for number in range(first, view.round + 1) for offer in history[number].offers)
+            own = (*history.at_work(first - 1), *begun)
+            jobs = [it for it in own if it.start is not None and it.start <= view.clock]
             self._span = (history[first - 1].end if first > 1 else 0, view.clock)
-        jobs = [it for it in offers if it.start is not None and it.end is not None and it.core is not None]
-        if view.logged.goes_on:
-            jobs = [it for it in jobs if (it.start or 0) <= view.clock]
         else:
+            self._trained = {
+                (event.service or "", event.client): event.sim_time
+                for event in view.events
+                if event.event is Kind.TRAIN_END and event.client is not None
+            }
+            jobs = [it for it in view.logged.offers if it.start is not None and it.core is not None]
             starts, ends = [it.start or 0 for it in jobs], [it.end or 0 for it in jobs]
             self._span = (min(starts, default=0), max(ends, default=MICRO))
         jobs.sort(key=lambda job: (job.client, job.core, job.start))
         cores = groupby(jobs if known else (), key=lambda job: (job.client, job.core))
-        self._cores = [list(own) for _, own in cores]
+        self._cores = [list(of_core) for _, of_core in cores]
         self._busy = self._busy[:0]
 
     @property
