@@ -44,7 +44,7 @@ from scenarios.file.client_files import Devices, availability_of, devices_of, pa
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Clients, Scenario, Service
-from scenarios.streams import stays
+from scenarios.stays import stays
 
 
 class Shelf:

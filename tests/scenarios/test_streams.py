@@ -25,7 +25,7 @@ from scenarios.file.toml import value_text
 from scenarios.loader import dumps, parse, points, with_policy
 from scenarios.logs.directory import RunDirectory
 from scenarios.running.runner import execute
-from scenarios.streams import stays
+from scenarios.stays import stays
 from support.runs import RESULTS, change, interrupt, planned, played, table
 from tui.state.compared_runs import result_at
 from tui.state.feeds import DirectoryFeed

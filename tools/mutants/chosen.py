@@ -73,8 +73,8 @@ CHOSEN = (
     Chosen(f"{_VERIFY}/ongoing_work.py", 'offline_work == "lost"', 'offline_work == "gone"', _COMES),
     Chosen(f"{_VERIFY}/round_conditions.py", "last, begin, end = last - 1,", "last, begin, end = last,", _COMES),
     # services that come and go, and the platform's orders
-    Chosen("scenarios/streams.py", "first = 1 + -(-came // slot)", "first = 1 + came // slot", _STREAMED),
-    Chosen("scenarios/streams.py", "came + to_micro(service.patience)", "to_micro(service.patience)", _STREAMED),
+    Chosen("scenarios/stays.py", "first = 1 + -(-came // slot)", "first = 1 + came // slot", _STREAMED),
+    Chosen("scenarios/stays.py", "came + to_micro(service.patience)", "to_micro(service.patience)", _STREAMED),
     Chosen("des/service.py", "round_ >= spec.last", "round_ > spec.last", _STREAMED),
     Chosen(_CLEARING, "stand = [standing.terms[row][1]", "stand = [0 * row", _STREAMED),
     Chosen(_SCHEDULER, "return demand", "return -demand", _ORDERED),

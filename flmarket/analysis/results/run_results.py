@@ -29,7 +29,7 @@ from scenarios.logs.directory import RunDirectory
 from scenarios.logs.finding import Sources, complete_runs
 from scenarios.logs.reading import RunReader
 from scenarios.logs.unlike_runs import mixed_arithmetic, mixed_players, mixed_versions
-from scenarios.streams import Stay, stays
+from scenarios.stays import Stay, stays
 
 if TYPE_CHECKING:  # it takes long to import, and screens that follow a run come here, too
     import pandas as pd
