@@ -507,7 +507,7 @@ class Market:
         world = self._population.draw(self._slot_of(number))
         serves = self.contracts.open_clients(world.serves, world.bid.shape)
         if self.ongoing is not None:
-            serves = self.ongoing.serves(serves)
+            serves = self.ongoing.serves(number, serves)
         return world if serves is world.serves else replace(world, serves=serves)
 
     def slots_left(self, report: RoundReport) -> float:

@@ -22,7 +22,7 @@ from des.observation import Completed, Progress
 from des.timeline import Clock, Durations, Job, Journal, Shift
 from fl.arrays import BoolArray, read_only
 from fl.training.jobs import Asynchronous, Delivery
-from fl.training.trigger import Gathered, Trigger, answer, share_of
+from fl.training.trigger import Gathered, Trigger, agrees, share_of
 
 
 class AtWork(NamedTuple):
@@ -60,7 +60,8 @@ class Ongoing:
         self._slot = to_micro(timeline.period or 0)
         self._decide = frozenset(timeline.decide)
         self._last = -self._slot  # when the last period began that is over; as if one were before the first
-        self._shares = [cache(partial(share_of, it)) for it in triggers]  # a trigger answers alike when asked again
+        # a trigger answers alike when asked again
+        self._shares = [cache(partial(share_of, it, service=name)) for it, name in zip(triggers, names, strict=True)]
         self._arrived: list[list[Arrival]] = [[] for _ in names]
         self.models = [0] * len(names)  # how many each service has made
         # [M] what has come in the last period of offers of earlier ones
@@ -127,13 +128,15 @@ class Ongoing:
             return budget
         return budget * now // self._slot - budget * self._last // self._slot
 
-    def serves(self, able: BoolArray | None) -> BoolArray | None:
+    def serves(self, number: int, able: BoolArray | None) -> BoolArray | None:
         """Return who can serve whom in a period, [M, C]: clients that do not work for the service already.
 
         A service that waits for others first can have nobody. None if all can serve all.
         """
-        triggers = enumerate(self._triggers)
-        waiting = [m for m, it in triggers if not answer(it, "recruits", self._gathered(m, closing=False))]
+        waiting = []
+        for m, (name, trigger) in enumerate(zip(self._names, self._triggers, strict=True)):
+            if not agrees(trigger, "recruits", self._gathered(m, closing=False), name, number):
+                waiting.append(m)
         if not self._at_work and not waiting:
             return able
         mask = ~self._busy if able is None else able & ~self._busy
@@ -227,7 +230,7 @@ class Ongoing:
     def _models(self, m: int, number: int, journal: Journal, *, closing: bool) -> Iterator[ModelReport]:
         """Make the next model of a service, if it is due."""
         arrived, trigger, name = self._arrived[m], self._triggers[m], self._names[m]
-        if not arrived or not answer(trigger, "due", self._gathered(m, closing=closing)):
+        if not arrived or not agrees(trigger, "due", self._gathered(m, closing=closing), name, number):
             return
         made = self.models[m]
         deliveries = [Delivery(it.round, it.client, made - it.model) for it in arrived]

@@ -6,7 +6,7 @@ of a market (``timeline.mode = "continuous"``), updates come one after another, 
 
 from abc import ABC, abstractmethod
 from functools import partial
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, Literal, NamedTuple
 
 import numpy as np
 
@@ -75,21 +75,40 @@ class Trigger(ABC):
         return (old + share * (model.astype(np.float64) - begun)).astype(np.float32)
 
 
-def answer(trigger: Trigger, question: str, *given: Any) -> Any:
+def agrees(trigger: Trigger, question: Literal["due", "recruits"], gathered: Gathered, service: str, of: int) -> bool:
+    """Return what a trigger says of a service in a round; RunError if that is neither True nor False."""
+    said = _answer(trigger, question, gathered, of=(service, of))
+    if said is True or said is False:
+        return said
+    raise RunError(f"{_asked(trigger, question, (service, of))}: must return True or False, not {said!r}")
+
+
+def share_of(trigger: Trigger, staleness: int, service: str | None = None) -> float:
+    """Return how much of an update counts; RunError if that is not from 0 to 1."""
+    share = _answer(trigger, "share", staleness, of=(service, None))
+    if not (isinstance(share, int | float) and 0 <= share <= 1):
+        asked = _asked(trigger, "share", (service, None))
+        raise RunError(f"{asked}: must return a number from 0 to 1, not {share!r}")
+    return float(share)
+
+
+_Asking = tuple[str | None, int | None]  # the service and the round, as far as they are known
+
+
+def _answer(trigger: Trigger, question: str, *given: Any, of: _Asking = (None, None)) -> Any:
     """Return what a method of a trigger returns, or raise a RunError that names its file and line if it fails."""
     try:
         return getattr(trigger, question)(*given)
     except (Exception, SystemExit):
-        with plugin_code(f"trigger {method(trigger, question)} failed"):
+        with plugin_code(f"{_asked(trigger, question, of)} failed"):
             raise
 
 
-def share_of(trigger: Trigger, staleness: int) -> float:
-    """Return how much of an update counts; RunError if that is not from 0 to 1."""
-    share = answer(trigger, "share", staleness)
-    if not (isinstance(share, int | float) and 0 <= share <= 1):
-        raise RunError(f"trigger {method(trigger, 'share')}: must return a number from 0 to 1, not {share!r}")
-    return float(share)
+def _asked(trigger: Trigger, question: str, of: _Asking) -> str:
+    """Return what a message calls a question to a trigger."""
+    service, number = of
+    whose = f" of service {service!r}" if service is not None else ""
+    return f"trigger {method(trigger, question)}{whose}" + (f" in round {number}" if number is not None else "")
 
 
 def model_of(
@@ -97,7 +116,7 @@ def model_of(
 ) -> Float32Array:
     """Return a client's model [P] as the aggregator is to take it; RunError if that is no such model."""
     share_of(trigger, staleness)
-    brought = np.asarray(answer(trigger, "brought_up", model, begun, old, staleness))
+    brought = np.asarray(_answer(trigger, "brought_up", model, begun, old, staleness))
     fits = brought.shape == old.shape and brought.dtype.kind == "f"
     if not fits or (np.isfinite(model).all() and not np.isfinite(brought).all()):
         got = f"{brought.dtype} of shape {brought.shape}" if not fits else "others"

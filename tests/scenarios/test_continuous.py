@@ -407,6 +407,10 @@ def test_a_trigger_that_is_another_one_by_now_is_named_and_nothing_is_called_wro
     ("body", "problem"),
     [
         ("def share(self, staleness): return 50", r"Mine.share\(\).*must return a number from 0 to 1, not 50"),
+        ("def recruits(self, gathered): return None", r"'digits' in round 1: must return True or False, not None"),
+        ("def due(self, gathered): return 'yes'", r"due\(\).* 'digits' in round \d: must return True or False"),
+        ("def due(self, gathered): return gathered.arived", r"due\(\).* of service 'digits' in round \d failed:"),
+        ("def share(self, staleness): return float('nan')", r"share\(\).* of service 'digits': must return a number"),
         ("def share(self, staleness): return 1 / 0", r"trigger Mine.share\(\).* failed: ZeroDivisionError"),
         ("def brought_up(self, model, begun, old, staleness): return old[:3]", r"Mine.brought_up\(\).*finite floats"),
     ],

@@ -24,7 +24,7 @@ from des.observation import Status
 from fl.arrays import AnyArray, FloatArray, IntArray
 from fl.surrogate.learning_curves import SurrogateFederation
 from fl.training.jobs import Delivery, TrainingJob
-from fl.training.trigger import Gathered, Trigger, answer, share_of
+from fl.training.trigger import Gathered, Trigger, agrees, share_of
 from flmarket.analysis.verification.durations import Timed, durations
 from flmarket.analysis.verification.findings import Rows
 from scenarios.build import cores_of
@@ -190,7 +190,11 @@ class _Follower:
         self.found.lost.append(lost)
         self.found.kept.append(self.sofar.kept or [0] * len(lost))
         self.sofar.kept = [0] * len(lost)
-        waiting = {m for m in active if not answer(self._triggers[m], "recruits", self._gathered(m, closing=False))}
+        waiting = set()
+        for m in active:
+            gathered = self._gathered(m, closing=False)
+            if not agrees(self._triggers[m], "recruits", gathered, self._names[m], self._number):
+                waiting.add(m)
         for_whom = {(job.m, job.client) for job in working}
         rows, span = self.logs.rows["offers"], self.logs.span_of(self._number)
         pairs = zip(rows["m"][span].tolist(), rows["client"][span].tolist(), strict=True)
@@ -348,7 +352,7 @@ class _Follower:
         """Let a service make its next model, if its trigger says so."""
         state, arrived, name = self.sofar, self.sofar.arrived[m], self._names[m]
         gathered = self._gathered(m, closing=closing)
-        if not arrived or not answer(self._triggers[m], "due", gathered):
+        if not arrived or not agrees(self._triggers[m], "due", gathered, name, self._number):
             return
         stale = [state.models[m] - job.model for job in arrived]
         state.models[m] += 1
