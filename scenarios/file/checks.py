@@ -198,7 +198,7 @@ def _streams(scenario: Scenario) -> Iterator[Mistake]:
     for i, stream in enumerate(scenario.streams):
         at: Path = ("streams", i)
         if (stream.rate is None) == (not stream.times):
-            yield Mistake((*at, "rate"), "is missing; give it or times" if not stream.times else "has times beside it")
+            yield Mistake((*at, "rate"), "is missing; give it or times" if not stream.times else "has times beside it; remove one of them")
         elif stream.times and len(stream.times) != stream.count:
             yield Mistake((*at, "times"), f"has {len(stream.times)} numbers for {counted(stream.count, 'service')}")
         elif list(stream.times) != sorted(stream.times):

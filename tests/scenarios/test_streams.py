@@ -206,7 +206,7 @@ def test_what_an_evaluation_cannot_compare_is_refused() -> None:
     ("streams", "changes", "message"),
     [
         ([stream(rate=None)], {}, "streams.jobs.rate: is missing; give it or times"),
-        ([stream(times=[0.0])], {}, "streams.jobs.rate: has times beside it"),
+        ([stream(times=[0.0])], {}, "streams.jobs.rate: has times beside it; remove one of them"),
         ([stream(rate=None, times=[1.0])], {}, "streams.jobs.times: has 1 numbers for 4 services"),
         ([stream(rate=None, times=[1.0, 0.5, 2.0, 3.0])], {}, "streams.jobs.times: must not fall"),
         ([stream(name="j" * 63)], {}, "streams.*name: is too long"),
