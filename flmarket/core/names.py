@@ -12,6 +12,7 @@ LONGEST_NAME = 64
 _LONGEST_SHOWN = 60
 _LONGEST_FOLDER = 200
 _SHORTEST_BEGINNING = 3
+_LEAST_LIKE = 0.61  # three letters of five in common are not enough: until is no count
 
 
 def name_problem(name: str) -> str | None:
@@ -41,7 +42,9 @@ def nearest(word: object, known: Collection[str]) -> str | None:
     if longer:
         return min(longer, key=len)
     # A typing error never runs to a hundred letters, and comparing long names is slow.
-    near = get_close_matches(word[:100], known, n=1) or [name for name in known if name.lower() == word.lower()]
+    near = get_close_matches(word[:100], known, n=1, cutoff=_LEAST_LIKE) or [
+        name for name in known if name.lower() == word.lower()
+    ]
     return near[0] if near else None
 
 

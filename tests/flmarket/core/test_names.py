@@ -16,6 +16,7 @@ from flmarket.core.names import LONGEST_NAME, did_you_mean, folder_problem, name
         ("bugdet", ["budget", "rounds"], "budget"),
         ("CNN", ["mlp", "cnn"], "cnn"),
         ("entirely", ["other", "names"], None),
+        ("until", ["count", "rate"], None),
         ("x" * 10_000, ["x" * 90], "x" * 90),
         (7, ["7"], None),
     ],
