@@ -61,6 +61,7 @@ LEAST_SPEED, LARGEST_SPEED = 1e-6, 1e6  # of clients, and of their links in Mbps
 LARGEST_DEPTH = 32  # of lists and tables within one another
 MOST_SWEPT = 100  # keys of one sweep
 MOST_SERVICES = 1_000
+LEAST_RATE = 1e-8  # of arrivals in a second: so many services come within 64 bits of microseconds
 STANDING = ", as cores come free"  # what rounds are cleared by ends in this where work outlasts them
 OWN = "scenario"  # the type of problems whose sentences are made here; pydantic makes the others
 DATASET = DATASETS.kind  # of name that a path may stand for
@@ -959,7 +960,7 @@ class Stream(Service):
     count: Annotated[int, Ge(1), Le(MOST_SERVICES), Doc("Services of the stream.")]
     rate: Annotated[
         float | None,
-        Gt(0),
+        Ge(LEAST_RATE),
         Le(1e6),
         Unit("services per second"),
         Doc("""Mean number of services that arrive in a second, where they arrive at random (a Poisson process): their

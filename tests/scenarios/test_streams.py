@@ -102,8 +102,17 @@ def test_a_service_takes_part_from_the_first_round_on_that_begins_after_its_arri
 def test_patience_counts_from_the_instant_of_arrival_and_ends_with_a_round() -> None:
     scenario = market(stream(rate=None, times=[0.0, 0.5, 0.5, 2.0], patience=2.0))
     assert [(stay.first, stay.last) for stay in stays(scenario, 0)] == [(1, 2), (2, 3), (2, 3), (3, 4)]
-    brief = market(stream(rate=None, times=[0.5] * 4, patience=0.1))  # it is over before its first round begins
-    assert {(stay.first, stay.last) for stay in stays(brief, 0)} == {(2, 2)}
+    brief = market(stream(rate=None, times=[0.000001, 0.5, 0.999999, 1.0], patience=1.0))  # the shortest
+    assert [(stay.first, stay.last) for stay in stays(brief, 0)] == [(2, 2)] * 4
+
+
+def test_the_slowest_stream_arrives_one_by_one_after_the_run_and_is_verified(tmp_path: Path) -> None:
+    found = [stay.came for stay in stays(market(stream(count=1_000, rate=1e-8)), 0)]
+    assert found == sorted(set(found))
+    assert found[-1] < np.iinfo(np.int64).max
+    run = played(market(stream(count=1_000, rate=1e-8), **{"clients.count": 1, "rounds": 2}), tmp_path)
+    assert verify(run).problems == []
+    assert {row["status"] for row in table(run.path, "rounds")} == {Status.WAITING}
 
 
 def test_arrivals_are_a_poisson_process_that_follows_from_the_seed_and_the_stream_alone() -> None:
