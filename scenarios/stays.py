@@ -45,4 +45,4 @@ def _stay(service: Service, came: Microseconds, slot: Microseconds) -> Stay:
     first = 1 + -(-came // slot)
     if service.patience is None:
         return Stay(came, first)
-    return Stay(came, first, max(first, -(-(came + to_micro(service.patience)) // slot)))
+    return Stay(came, first, -(-(came + to_micro(service.patience)) // slot))

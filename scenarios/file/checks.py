@@ -198,7 +198,10 @@ def _streams(scenario: Scenario) -> Iterator[Mistake]:
     for i, stream in enumerate(scenario.streams):
         at: Path = ("streams", i)
         if (stream.rate is None) == (not stream.times):
-            yield Mistake((*at, "rate"), "is missing; give it or times" if not stream.times else "has times beside it; remove one of them")
+            yield Mistake(
+                (*at, "rate"),
+                "is missing; give it or times" if not stream.times else "has times beside it; remove one of them",
+            )
         elif stream.times and len(stream.times) != stream.count:
             yield Mistake((*at, "times"), f"has {len(stream.times)} numbers for {counted(stream.count, 'service')}")
         elif list(stream.times) != sorted(stream.times):
@@ -209,10 +212,15 @@ def _streams(scenario: Scenario) -> Iterator[Mistake]:
             yield Mistake((*at, "name"), f"is too long: {longest} has more than {LONGEST_NAME} characters")
     if (total := len(scenario.services)) > MOST_SERVICES:
         yield Mistake(("streams",), f"make {number(total)} services; a scenario has at most {number(MOST_SERVICES)}")
-    if scenario.timeline.slot is None:
-        lasting = [("services", i, "patience") for i, it in enumerate(scenario.services) if it.patience is not None]
+    slot = scenario.timeline.slot
+    lasting = {("services", i, "patience"): it.patience for i, it in enumerate(scenario.services) if it.patience}
+    if slot is None:
         for path in [*(("streams", i) for i in range(len(scenario.streams))), *lasting]:
             yield Mistake(path, "counts seconds, which needs rounds of a known length; set timeline.slot")
+        return
+    for path, patience in lasting.items():
+        if patience < slot:  # it may be over before the service takes part, which is from the next slot on
+            yield Mistake(path, f"must be at least a slot of {number(slot)} seconds, not {number(patience)}")
 
 
 def _budget_caps(scenario: Scenario) -> Iterator[Mistake]:

@@ -921,8 +921,8 @@ class Service(TomlTable):
         Span | None,
         Unit("seconds"),
         Field(exclude_if=lambda it: it is None),
-        Doc("""Seconds after its arrival by which it must have met its target: else it leaves with the round in which
-        they are over. Absent: it stays until it meets its target."""),
+        Doc("""Seconds after its arrival by which it must have met its target, at least a slot. It leaves with the slot
+        in which they are over; what it meets until that ends counts. Absent: it stays until it meets its target."""),
     ] = None
     target_accuracy: Annotated[float, Gt(0), Le(1), Doc("Accuracy at which it leaves, as a fraction: 97 % is 0.97.")]
     reward_base: Annotated[float, Gt(1), Le(1e9), Doc("Omega_m: its reward in a round is Omega_m ^ accuracy.")]

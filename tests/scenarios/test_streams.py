@@ -216,6 +216,9 @@ def test_what_an_evaluation_cannot_compare_is_refused() -> None:
     [
         ([stream(rate=None)], {}, "streams.jobs.rate: is missing; give it or times"),
         ([stream(times=[0.0])], {}, "streams.jobs.rate: has times beside it; remove one of them"),
+        ([stream(rate=1e-13)], {}, "streams.jobs.rate: must be greater than or equal to 0.00000001, not 1e-13"),
+        ([stream(patience=0.5)], {}, r"streams.jobs.patience: must be at least a slot of 1\.0 seconds, not 0\.5"),
+        ([stream(patience=0.5)], {"timeline": {"slot": 2.0}}, "streams.jobs.patience: must be at least a slot of 2"),
         ([stream(rate=None, times=[1.0])], {}, "streams.jobs.times: has 1 numbers for 4 services"),
         ([stream(rate=None, times=[1.0, 0.5, 2.0, 3.0])], {}, "streams.jobs.times: must not fall"),
         ([stream(name="j" * 63)], {}, "streams.*name: is too long"),

@@ -38,7 +38,7 @@ def stay_of(scenario: Scenario, seed: int) -> tuple[IntArray, IntArray, FloatArr
     first = np.searchsorted(starts[:-1], came) + 1  # the round that begins at its arrival, or next after it
     patience = [never if it.patience is None else to_micro(it.patience) for it in scenario.services]
     over = np.searchsorted(starts[1:], np.minimum(came, never - np.array(patience)) + patience) + 1
-    return first, np.maximum(first, over), 1 + came / starts[1]
+    return first, over, 1 + came / starts[1]
 
 
 class RoundConditions(NamedTuple):
