@@ -246,6 +246,9 @@ def _continuous(scenario: Scenario) -> Iterator[Mistake]:
     elif clock.slots is not None and clock.slots > scenario.rounds:
         what = f"must be at most the {number(scenario.rounds)} rounds, not {number(clock.slots)}"
         yield Mistake(("timeline", "slots"), what)
+    for place, event in enumerate(clock.decide):
+        if event in clock.decide[:place]:
+            yield Mistake(("timeline", "decide", place), f"lists {quoted(event)} twice")
     if not clock.continuous:
         if clients.presence != ClientPresence():
             what = 'says when clients come and go at any instant; set timeline.mode to "continuous", or remove it'
@@ -304,6 +307,9 @@ def _presence(scenario: Scenario, *, played: bool) -> Iterator[Mistake]:
         instants = trace is not None and trace.intervals.instants
         if instants and scenario.timeline.period is None:
             what = 'is in seconds, and rounds may take any time; set timeline.mode to "continuous", or list rounds'
+            yield Mistake(("clients", "availability"), what)
+        elif trace is not None and instants and trace.intervals.rows[:, 1].min() >= to_micro(horizon(scenario)):
+            what = f"has nobody there in the {number(horizon(scenario))} seconds that the run may take"
             yield Mistake(("clients", "availability"), what)
     if clients.offline_work == "lost" and not instants:
         what = "says nothing unless clients come and go at any instant (clients.presence, or a trace in seconds)"

@@ -538,6 +538,7 @@ def test_gymnasiums_environment_plays_decisions_at_events() -> None:
         ({"timeline.slots": 3}, "timeline.slots.*counts what rounds counts, where no event ends rounds"),
         ({"timeline.slots": 9, "timeline.decide": ["free"]}, "timeline.slots.*must be at most the 8 rounds, not 9"),
         ({"timeline.decide": ["freed"]}, "timeline.decide.*must be 'free' or 'model'"),
+        ({"timeline.decide": ["free", "model", "free"]}, 'timeline.decide = .*lists "free" twice'),
         (
             {"timeline.mode": "slots", "timeline.aggregate": {}, "timeline.decide": ["free"]},
             "timeline.decide = .*says when services decide while work goes on",

@@ -139,6 +139,20 @@ def test_wrong_values_are_named(changes: dict[str, Any], problem: str) -> None:
         coming(**changes)
 
 
+def test_a_trace_in_seconds_in_which_nobody_is_there_within_the_run_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "late.csv"
+    for first, refused in (("9.999999", False), ("10", True)):
+        path.write_text(f"client,from_second,to_second\n0,{first},12\n1,20,30\n")
+        changes = {"clients.presence": None, "clients.availability": str(path), "clients.count": 2}
+        if refused:
+            with pytest.raises(
+                ScenarioError, match=r"availability.*has nobody there in the 10\.0 seconds that the run"
+            ):
+                coming(**changes)
+        else:
+            coming(**changes)
+
+
 def test_a_trace_in_seconds_is_for_continuous_markets_and_not_for_drawn_comings(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"availability.*is in seconds, and rounds may take any time"):
         traced(tmp_path, **SLOTS, **{"clients.offline_work": None})
