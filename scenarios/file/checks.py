@@ -179,7 +179,12 @@ def _bandwidths(scenario: Scenario) -> Iterator[Mistake]:
                 yield Mistake(place, "is missing; either all clients have a bandwidth, or none has")
         if given := getattr(scenario.timeline, seconds):
             what = f"must be 0 where clients have {key}, which says how long models travel, not {number(given)}"
-            yield Mistake(("timeline", seconds), what)
+            if seconds in scenario.timeline.model_fields_set:
+                yield Mistake(("timeline", seconds), what)
+            else:
+                given_by = [_where(scenario, group, key) for (group, _), has in zip(kinds, own, strict=True) if has]
+                path = (*given_by, ("clients", "devices"))[0]
+                yield Mistake(path, f"timeline.{seconds} {what}, which is its default; set it to 0")
     if scenario.clients.devices is not None:
         given_too = [(group, key) for group, it in kinds for key in _OF_DEVICES if getattr(it, key) != _PLAIN[key]]
         for path in dict.fromkeys(_where(scenario, *it) for it in given_too):
@@ -311,7 +316,7 @@ def _presence(scenario: Scenario, *, played: bool) -> Iterator[Mistake]:
         elif trace is not None and instants and trace.intervals.rows[:, 1].min() >= to_micro(horizon(scenario)):
             what = f"has nobody there in the {number(horizon(scenario))} seconds that the run may take"
             yield Mistake(("clients", "availability"), what)
-    if clients.offline_work == "lost" and not instants:
+    if clients.offline_work == "lost" and not instants and presence == ClientPresence():
         what = "says nothing unless clients come and go at any instant (clients.presence, or a trace in seconds)"
         yield Mistake(("clients", "offline_work"), what)
 

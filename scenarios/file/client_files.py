@@ -314,7 +314,7 @@ def _trace(path: str, content: bytes, clients: int, rounds: int) -> Trace:
     instants = text.partition("\n")[0].strip() == ",".join(_INSTANTS)
     columns = _INSTANTS if instants else dict.fromkeys(("client", "from", "to"), _whole)
     places, rows = list[str](), list[list[int]]()
-    for where, row in _rows(path, text, columns):
+    for where, row in _rows(path, text, columns, f" (or, in seconds, {','.join(_INSTANTS)})"):
         _check_interval(where, row, clients, instants=instants)
         places.append(where)
         rows.append(row)
@@ -385,13 +385,14 @@ def _rows(
     path: str,
     text: str,
     columns: Mapping[str, Callable[[str, str], Number]],  # what reads a value of each, given its place
+    or_else: str = "",  # which others it might have had, for the message
 ) -> Iterator[tuple[str, list[Number]]]:
     """Yield the rows, each with its place, which is the file and the line."""
     reader = csv.reader(io.StringIO(text, newline=""), strict=True)
     try:
         if (found := next(reader, [])) != [*columns]:
             header = printable(",".join(found)[:40])
-            raise InputError(f"{path}:1: must have the columns {','.join(columns)}, not {header!r}")
+            raise InputError(f"{path}:1: must have the columns {','.join(columns)}{or_else}, not {header!r}")
         for row in filter(None, reader):
             where = f"{path}:{reader.line_num}"
             if len(row) != len(columns):

@@ -7,6 +7,7 @@ import pytest
 
 from flmarket.analysis.verification.verify import verify
 from flmarket.core.errors import InputError
+from flmarket.core.installation import ROOT
 from scenarios.build import population_of
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
@@ -66,6 +67,19 @@ def test_an_update_is_as_large_as_its_model(tmp_path: Path) -> None:
 def test_what_is_said_twice_or_not_at_all_is_named(changes: dict[str, Any], problem: str) -> None:
     with pytest.raises(ScenarioError, match=problem):
         quick(**changes)
+
+
+def test_a_default_that_is_in_the_way_is_named_at_what_was_written(tmp_path: Path) -> None:
+    text = (ROOT / "scenarios/builtin/quickstart.toml").read_text().replace("upload_seconds = 0.5\n", "")
+    path = tmp_path / "mine.toml"
+    path.write_text(text.replace("[clients]\n", "[clients]\nupload_mbps = [2.5]\n"))
+    line = text.splitlines().index("[clients]") + 2
+    with pytest.raises(ScenarioError) as error:
+        load(str(path))
+    assert str(error.value) == (
+        f"{path}:{line}: clients.upload_mbps: timeline.upload_seconds must be 0 where clients have upload_mbps, which "
+        "says how long models travel, not 0.5, which is its default; set it to 0"
+    )
 
 
 PHONES = "speed,download_mbps,upload_mbps\n0.5,8,0.25\n2.25,50,10\n1,1,1\n"

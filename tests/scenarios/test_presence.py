@@ -139,6 +139,12 @@ def test_wrong_values_are_named(changes: dict[str, Any], problem: str) -> None:
         coming(**changes)
 
 
+def test_half_of_a_presence_is_one_mistake() -> None:
+    with pytest.raises(ScenarioError) as error:
+        coming(**{"clients.presence": {"stay_seconds": 2}})
+    assert [(it.key, it.message) for it in error.value.problems] == [("clients.presence.away_seconds", "is missing")]
+
+
 def test_a_trace_in_seconds_in_which_nobody_is_there_within_the_run_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "late.csv"
     for first, refused in (("9.999999", False), ("10", True)):

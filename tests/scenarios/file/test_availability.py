@@ -8,6 +8,7 @@ from des.schedule import Availability
 from flmarket.core.errors import InputError
 from scenarios.file.client_files import read_trace
 
+EITHER = "client,from,to (or, in seconds, client,from_second,to_second)"
 GOOD = "client,from,to\n0,1,3\n1,2,9\n\n0,5,5\n2,4,4\n"
 
 
@@ -33,8 +34,8 @@ def test_a_byte_order_mark_and_windows_line_ends_are_fine(write) -> None:
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("", "trace.csv:1: must have the columns client,from,to, not ''"),
-        ("client,start,end\n", "trace.csv:1: must have the columns client,from,to, not 'client,start,end'"),
+        ("", f"trace.csv:1: must have the columns {EITHER}, not ''"),
+        ("client,from,to_second\n", f"trace.csv:1: must have the columns {EITHER}, not 'client,from,to_second'"),
         ("client,from,to\n0,1,6\n1,1\n", "trace.csv:3: has 2 values, not 3"),
         ("client,from,to\n0,1,6\n1,one,6\n", "trace.csv:3: from must be a whole number below a billion, not 'one'"),
         ("client,from,to\n0,1,6\n-1,1,6\n", "trace.csv:3: client must be a whole number below a billion, not '-1'"),
