@@ -9,6 +9,7 @@ import pytest
 
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
+from flmarket.analysis.what_if.explain import Explanation
 from scenarios.build import Shelf, schedule_of
 from scenarios.file.problems import ScenarioError
 from scenarios.file.schema import Scenario
@@ -97,6 +98,22 @@ def test_verify_finds_work_of_clients_that_are_not_there(tmp_path: Path) -> None
     run = played(coming(), tmp_path)
     change(run.path, "offers", {"outcome": "served", "paid": "9.000000"}, lambda row: row["outcome"] == "dropped")
     assert any("by the work that goes on it should be" in problem for problem in verify(run).problems)
+
+
+def test_who_went_offline_is_not_said_to_be_late(tmp_path: Path) -> None:
+    """With a deadline, some are."""
+    run = played(traced(tmp_path, **{"timeline.deadline": 2.0}), tmp_path)
+    logs, causes = Logs.read_whole(run), set[bool]()
+    for row in table(run.path, "offers"):
+        if row["outcome"] != "dropped":
+            continue
+        client, end = int(row["client"]), Decimal(row["end"])
+        gone = end in (Decimal(4 * client + 26) / 10, Decimal("5.5") if client == 0 else None)
+        said = " ".join(Explanation(logs, int(row["round"]), row["service"]).sentences())
+        why = f"it went offline at {end:.2f} s, and its work was lost" if gone else "its update did not arrive in time"
+        assert f"Client {client}: awarded a core, but {why}; not paid." in said
+        causes.add(gone)
+    assert causes == {True, False}
 
 
 def test_where_the_trace_is_gone_verify_says_what_it_cannot_check(tmp_path: Path) -> None:

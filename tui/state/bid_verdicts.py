@@ -312,8 +312,10 @@ class RoundBook:
         assert offer is not None  # noqa: S101 - the other verdicts follow from an offer
         if verdict is BidVerdict.SERVED:
             return self._won(offer)
-        holding, cores = self.holders.get(client, []), self.cores(client)
-        return not_served(offer, holding, self.mechanism, cores, self._expired)
+        holding, cores, there = self.holders.get(client, []), self.cores(client), self.conditions.availability
+        worked = None if offer.start is None or offer.end is None else offer.end - offer.start
+        gone = there is not None and offer.start is not None and worked == there.cut(client, offer.start)
+        return not_served(offer, holding, self.mechanism, cores, self._expired, gone=gone)
 
     def _won(self, offer: OfferReport) -> str:
         price = offer.payment if offer.paid is None else offer.paid

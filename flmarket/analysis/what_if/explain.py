@@ -129,7 +129,9 @@ class Explanation:
         if row.outcome == Outcome.SERVED:
             return f"served for {money(row.paid)}"
         cores = int(np.broadcast_to(self._now.capacity, self._logs.scenario.clients.count)[row.client])
-        return not_served(row, self._holders.get(row.client, []), self._rule, cores, self._expired)
+        stays = (self._logs.online or {}).get(row.client, ())
+        gone = self._logs.scenario.clients.offline_work == "lost" and any(row.end == end for _, end in stays)
+        return not_served(row, self._holders.get(row.client, []), self._rule, cores, self._expired, gone=gone)
 
     def table(self) -> pd.DataFrame:
         """Return a line for each client; money in units."""

@@ -32,10 +32,14 @@ def not_served(
     # where cores are cleared as they come free: how many the client has, and when the offer expired
     cores: int = 1,
     expired: Microseconds = 0,
+    *,
+    gone: bool = False,  # whether the client went offline as the work of the offer ended
 ) -> str:
     """Return why an offer was outbid or dropped."""
     if offer.outcome == Outcome.DECLINED:
         return "awarded a core, but it answered that it does nothing; not paid"
+    if offer.outcome == Outcome.DROPPED and gone:
+        return f"awarded a core, but it went offline at {offer.end / MICRO:.2f} s, and its work was lost; not paid"
     if offer.outcome == Outcome.DROPPED:
         return "awarded a core, but its update did not arrive in time; not paid"
     if mechanism.endswith(STANDING):

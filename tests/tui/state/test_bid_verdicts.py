@@ -14,7 +14,9 @@ from des.observation import Status
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.explain import Explanation
 from flmarket.analysis.what_if.reasons import cash
+from scenarios.loader import load
 from scenarios.logs.directory import RunDirectory
+from support.runs import played
 from support.screens import Play, Runner, play_headlessly, start_of
 from tui.panels.client_grid import ClientGrid
 from tui.state import bid_verdicts
@@ -82,6 +84,29 @@ def test_what_services_left_on_the_table_is_what_explain_says_of_the_logs(
             assert left == pytest.approx(told.possible().quality - sum(served), abs=1e-12)
             missed += left
     assert missed > 0.1
+
+
+def test_why_work_was_lost_is_what_explain_says(tmp_path: Path) -> None:
+    """By going offline, or by the deadline."""
+    changes = {
+        "training.backend": "surrogate", "rounds": 8, "clients.speed": [0.3, 1.0, 3.0], "timeline.mode": "continuous",
+        "timeline.slot": 1.0, "timeline.deadline": 2.0, "clients.presence": {"stay_seconds": 2.0, "away_seconds": 1.5},
+        "clients.offline_work": "lost",
+    }  # fmt: skip
+    run = played(load("quickstart", changes), tmp_path)
+    logs, session, said = Logs.read_whole(run), Session("quickstart"), set[str]()
+    DirectoryFeed(session, run.path).read()
+    for logged in session.history:
+        book = session.book(logged)
+        for m, row in enumerate(logged.services):
+            lost = logs.offers_of(logged.number, row.service).query("outcome == 'dropped'")
+            for it in lost.itertuples():
+                why = book.line(m, it.client).reason
+                assert why == Explanation(logs, logged.number, row.service).why(it)
+                said.add(why.partition(" at ")[0])
+    assert said == {
+        "awarded a core, but it went offline", "awarded a core, but its update did not arrive in time; not paid",
+    }  # fmt: skip
 
 
 def test_what_services_left_is_worked_out_unasked_in_small_markets_alone(
