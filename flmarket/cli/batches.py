@@ -140,12 +140,17 @@ def results_table(
     """Return the results of services as a table, one row for each below the name of its runs."""
     lines = []
     for place, rows in groupby(report.estimates, key=lambda row: row.setting.folder / row.policy):
-        own = [row for row in rows if row.service != MARKET]
-        lines.append([f"{groups[place]}, {counted(own[0].seeds, 'seed')}", *("" for _ in SHOWN)])
+        own = list(rows)
+        seeds = max(row.seeds for row in own)
+        lines.append([f"{groups[place]}, {counted(seeds, 'seed')}", *("" for _ in SHOWN)])
         for service in own[0].setting.services:
             found = {row.measure.name: row for row in own if row.service == service}
+            if not found:
+                lines.append([f"  {service}, never took part", *("" for _ in SHOWN)])
+                continue
             first = found[SHOWN[0]]
             played = f" ({first.played})" if first.policy == AS_CONFIGURED else ""
+            played += "" if first.seeds == seeds else f", took part in {counted(first.seeds, 'seed')}"
             cells = [found[name].mean() + (" %" if name == "final accuracy" else "") for name in SHOWN]
             lines.append([f"  {service}{played}", *cells])
     return TextTable("\n".join(["Results (means over seeds)", *changes]), ["", *SHOWN], lines)

@@ -129,6 +129,8 @@ def _values(name: str, function: Callable[..., object], per_service: str | None,
     if numbers.shape != shape or numbers.dtype.kind not in "bif" or not np.isfinite(numbers).all():
         where = f" ({defined})" if (defined := definition(function)) else ""
         raise MeasureError(f"{what}: must return {wanted}, finite, not {' '.join(shown.split())[:80]}{where}")
-    of_services = numbers.astype(np.float64).tolist()
-    of_market = {MARKET: float(_MARKET[per_service](of_services))}
-    return dict(zip(services, of_services, strict=True)) | of_market if per_service else of_market
+    if not per_service:
+        return {MARKET: float(numbers)}
+    of_market = {MARKET: float(_MARKET[per_service](numbers[run.present].astype(np.float64)))}
+    values = zip(services, numbers.astype(np.float64).tolist(), run.came, strict=True)
+    return {service: value for service, value, came in values if came} | of_market

@@ -12,8 +12,11 @@ import pytest
 
 from des.observation import Status
 from flmarket.analysis.results.measures import SECONDS_TO_TARGET
+from flmarket.analysis.results.report import make_report
+from flmarket.analysis.results.report_tables import introduction
 from flmarket.analysis.results.run_results import read
 from flmarket.analysis.verification.verify import verify
+from flmarket.cli.batches import results_table
 from flmarket.core.errors import InputError
 from learning.evaluation import evaluate, everywhere
 from learning.lockstep.market_kinds import LockstepError, curves_of
@@ -193,8 +196,8 @@ def test_services_wait_from_their_arrival_until_a_client_works_for_them(run: Run
     poor = stream(rate=None, times=[0.5, 2.0, 2.0, 40.0], budget=0.0, patience=3.0)
     nobody = played(market(poor), tmp_path).path
     assert set(measured(nobody, "never served").values()) == {100.0}
-    # two give up with the rounds that end at 4 and 5 seconds; the last one never comes, and has waited for nothing
-    assert [measured(nobody, "waiting")[f"jobs-{m}"] for m in range(1, 5)] == [3.5, 3.0, 3.0, 0.0]
+    # two give up with the rounds that end at 4 and 5 seconds; the last one never comes
+    assert measured(nobody, "waiting") == {"jobs-1": 3.5, "jobs-2": 3.0, "jobs-3": 3.0, "market": 9.5 / 3}
 
 
 def test_streams_come_to_markets_in_slots_of_a_known_length_too(tmp_path: Path) -> None:
@@ -203,6 +206,33 @@ def test_streams_come_to_markets_in_slots_of_a_known_length_too(tmp_path: Path) 
     assert (verdict.problems, verdict.unchecked) == ([], [])
     with pytest.raises(LockstepError, match="give up"):
         curves_of(market_factory(slots)(0))
+
+
+def test_a_service_that_never_came_is_in_no_mean_and_named_as_such(tmp_path: Path) -> None:
+    early = stream(rate=None, times=[0.0, 0.5, 2.0, 90.0])
+    run = played(market(early, rounds=12), tmp_path)
+    [result] = read([run.path])
+    assert result.came.tolist() == [True, True, True, False]
+    curves = {"final accuracy": 100 * result["test_accuracy"][-1, :3], "rounds to target": result.to_target.rounds[:3]}
+    for name, own in curves.items():
+        values = ALL_MEASURES.load(name).values(result)
+        assert values == {**dict(zip(result.setting.services, own, strict=False)), "market": pytest.approx(own.mean())}
+    report = make_report([result])
+    assert any(text.startswith("1 service of 1 run never took part") for text in introduction(report))
+    [met] = [it.to_target for it in report.estimates if (it.service, it.measure.name) == ("market", "rounds to target")]
+    assert met is not None
+    assert len(met.rounds) == 3
+    rows = results_table(report, {result.setting.folder / result.policy: "run"}).rows
+    assert [row[0].strip() for row in rows if not any(row[1:])] == ["run, 1 seed", "jobs-4, never took part"]
+
+
+def test_where_no_service_came_all_are_in_the_means(tmp_path: Path) -> None:
+    run = played(market(stream(rate=None, times=[90.0] * 4), rounds=3), tmp_path)
+    report = make_report(read([run.path]))
+    assert {row.service for row in report.estimates} == {"market"}
+    names = [row[0] for row in results_table(report, {run.path.parent: "run"}).rows]
+    assert len(names) == 5
+    assert all("never took part" in name for name in names[1:])
 
 
 def test_what_an_evaluation_cannot_compare_is_refused() -> None:

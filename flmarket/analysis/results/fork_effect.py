@@ -45,6 +45,8 @@ class Comparison:
         last = max(map(_last, self._runs))
         by_measure = {it.name: [it.values(run) for run in self._runs] for it in MEASURES if it.name in COMPARED}
         for m, service in enumerate(self._runs[0].setting.services):
+            if not all(run.came[m] for run in self._runs):
+                continue
             for measure, column in COMPARED.items():
                 mine, theirs = (run[column][:last, m] for run in self._runs)
                 one, other = (it[service] for it in by_measure[measure])

@@ -144,14 +144,15 @@ def run_measure(
         if not applies(run):
             return {}
         of_services = [] if services is None else services(run).tolist()
-        return dict(zip(run.setting.services, of_services, strict=False)) | {MARKET: market(run)}
+        values = {name: it for name, it, came in zip(run.setting.services, of_services, run.came, strict=False) if came}
+        return values | {MARKET: market(run)}
 
     return Measure(name, meaning, better, values, **more)
 
 
 def averaged(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:
-    """Return a measure whose value of the whole market is the mean of the services'."""
-    return run_measure(name, meaning, better, services, lambda run: float(services(run).mean()), **more)
+    """Return a measure whose value of the whole market is the mean of the services' that took part."""
+    return run_measure(name, meaning, better, services, lambda run: float(services(run)[run.present].mean()), **more)
 
 
 def _summed(name: str, meaning: str, better: int, services: Services, **more: Any) -> Measure:
@@ -260,7 +261,7 @@ MEASURES = (
     run_measure(
         "cost per point", "money paid for each percentage point of final accuracy", -1,
         lambda run: _cost_per_point(run["spent"].sum(axis=0), _final(run)),
-        lambda run: float(_cost_per_point(run["spent"].sum(), _final(run).sum())),
+        lambda run: float(_cost_per_point(run["spent"].sum(), _final(run)[run.present].sum())),
     ),
     _summed("served", "offers that were served", 0, _total("served"), digits=1),
     _summed("refused", "offers that were outbid or dropped", -1, _total("refused"), digits=1),
@@ -298,7 +299,8 @@ MEASURES = (
     ),
     of_market(
         "services Jain", "Jain index over services of final accuracy / target, at most 1", 1,
-        lambda run: jain(np.minimum(1.0, run["test_accuracy"][-1] / run.setting.targets)), digits=4, limits=SHARE,
+        lambda run: jain(np.minimum(1.0, run["test_accuracy"][-1] / run.setting.targets)[run.present]),
+        digits=4, limits=SHARE,
     ),
     of_market(
         "core use", "client cores that worked, % of all, in the rounds until the last service left", 0,
@@ -331,7 +333,7 @@ LITERATURE = (
     ),
     of_market(
         "worst service", "final accuracy of the service that has the lowest, %", 1,
-        lambda run: float(_final(run).min()), limits=PERCENT,
+        lambda run: float(_final(run)[run.present].min()), limits=PERCENT,
     ),
     _summed(
         "communication",
@@ -366,10 +368,13 @@ def report_measures(names: Sequence[str] = ()) -> list[Measure]:
 
 
 def to_target(runs: "Sequence[RunResult]", service: str, measure: str) -> RoundsToTarget:
-    """Return when runs met the target of a service, or of each service for ``MARKET``, as a ``TO_TARGET`` counts."""
+    """Return when runs met the target of a service, or of each one for ``MARKET``, as a ``TO_TARGET`` counts.
+
+    Those that never took part are left out.
+    """
     if service == MARKET:  # runs at several points of a sweep may have different numbers of services
-        rounds, reached = zip(*map(TO_TARGET[measure], runs), strict=True)
+        rounds, reached = zip(*([of[run.present] for of in TO_TARGET[measure](run)] for run in runs), strict=True)
         return RoundsToTarget(np.concatenate(rounds), np.concatenate(reached))
-    by_service = RoundsToTarget.stack(map(TO_TARGET[measure], runs))
     m = runs[0].setting.services.index(service)
+    by_service = RoundsToTarget.stack(TO_TARGET[measure](run) for run in runs if run.came[m])
     return RoundsToTarget(by_service.rounds[:, m], by_service.reached[:, m])

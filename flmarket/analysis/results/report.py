@@ -144,7 +144,9 @@ def estimates(group: SeedGroup, measures: Sequence[Measure]) -> Iterator[Estimat
     setting, policy = group.setting, group.policy
     played = dict(zip(setting.services, group.runs[0].policies, strict=True)) | {MARKET: policy}
     for measure in measures:
-        for service, by_seed in group.scores[measure.name].items():
+        scores = group.scores[measure.name]
+        for service in (it for it in played if it in scores):  # one that comes under few seeds keeps its place
+            by_seed = scores[service]
             interval = mean_interval([*by_seed.values()]).within(*measure.limits)
             met = to_target(group.runs, service, measure.name) if measure.name in TO_TARGET else None
             seeds = len(by_seed)

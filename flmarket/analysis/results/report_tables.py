@@ -47,6 +47,11 @@ def introduction(report: Report) -> list[str]:
             "A service that arrives later than in the first round counts from its arrival: its rounds to target, and "
             "the rounds that AUC and normalised reward are means of."
         )
+    if absent := [int((~run.came).sum()) for run in report.runs if not run.came.all()]:
+        text.append(
+            f"{counted(sum(absent), 'service')} of {counted(len(absent), 'run')} never took part, as the run was over "
+            "before they arrived: they are left out, also of the means of the market, where any took part."
+        )
     trained = [run for run in report.runs if run.setting.backend.trains]
     if trained:
         where = "Accuracies" if len(trained) == len(report.runs) else "Where models are trained, accuracies"

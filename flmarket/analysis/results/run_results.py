@@ -15,7 +15,7 @@ import numpy as np
 
 from des.money import MICRO, to_micro
 from des.observation import Status
-from fl.arrays import AnyArray, FloatArray, IntArray
+from fl.arrays import AnyArray, BoolArray, FloatArray, IntArray
 from flmarket.analysis.results.setting import RunSetting, rest_of, settings_of, with_labels
 from flmarket.core.errors import InputError
 from flmarket.core.names import did_you_mean
@@ -130,6 +130,16 @@ class RunResult:
         """[M] the first round of each service; the last one of a service that would come later."""
         waits: IntArray = (self["reward"] == 0).sum(axis=0)  # nobody has a reward before
         return np.minimum(1 + waits, len(self["reward"]))
+
+    @cached_property
+    def came(self) -> BoolArray:
+        """[M] whether each service took part: one that would arrive later than the run lasted did not."""
+        return np.asarray((self["reward"] > 0).any(axis=0))
+
+    @property
+    def present(self) -> BoolArray:
+        """[M] whether each service counts for the market: those that took part do, or all where none did."""
+        return self.came if self.came.any() else ~self.came
 
     @cached_property
     def stays(self) -> Sequence[Stay]:
