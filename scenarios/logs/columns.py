@@ -65,7 +65,13 @@ ROUNDS = Table(
     "one row for each round and service, including services that have left, or have not arrived",
     (
         Column("round", INTEGER, "the round, from 1", "shape"),
-        Column("sim_time", TIME, "simulated time at which the round ended", "timeline", SECONDS),
+        Column(
+            "sim_time",
+            TIME,
+            "simulated time at which the round ended; the last one of a continuous market ends when nobody is at work",
+            "timeline",
+            SECONDS,
+        ),
         Column("service", WORD, "name of the service", "shape"),
         Column("dataset", WORD, "data set that the service learns", "scenario"),
         Column("policy", WORD, "policy that decides for the service", "scenario"),
