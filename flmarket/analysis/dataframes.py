@@ -38,8 +38,8 @@ class Summary(pd.DataFrame):
 class Results:
     """The results of complete runs. Logs are read when they are first asked for, and kept.
 
-    ``rounds``, ``offers``, ``events``, ``clients`` and ``responses`` hold the runs' logs (docs/logs.md), with the
-    columns ``scenario``, ``policy`` and ``seed`` in front and one more for each key that was swept or in which
+    ``rounds``, ``offers``, ``events``, ``clients``, ``responses`` and ``models`` hold the runs' logs (docs/logs.md),
+    with the columns ``scenario``, ``policy`` and ``seed`` in front and one more for each key that was swept or in which
     scenarios of one name differ, NaN for other scenarios. Where a scenario has groups of clients, ``group`` follows
     ``client``, empty for clients of none. In ``rounds``, ``service_policy`` is the policy of the service, and
     ``policy`` that of the run.
@@ -103,6 +103,11 @@ class Results:
     def events(self) -> pd.DataFrame:
         """One row for each event on the market's timeline."""
         return self._table("events")
+
+    @cached_property
+    def models(self) -> pd.DataFrame:
+        """One row for each model; only of runs of continuous markets. Errors as above."""
+        return self._table("models")
 
     @property
     def paths(self) -> list[Path]:

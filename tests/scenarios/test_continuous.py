@@ -21,7 +21,7 @@ from fl.training.trigger import TRIGGERS
 from flmarket.analysis.results.measures import MARKET, MEASURES, SECONDS_TO_TARGET
 from flmarket.analysis.results.replayed import contributions
 from flmarket.analysis.results.report import make_report
-from flmarket.analysis.results.run_results import read
+from flmarket.analysis.results.run_results import RunTables, read
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.bounds import run_bounds
@@ -361,6 +361,22 @@ def test_who_needs_rounds_that_end_with_their_work_refuses_by_name(run: RunDirec
         curves_of(market_factory(going_on())(0))
     with pytest.raises(flmarket.InputError, match="work outlasts rounds in this run"):
         contributions(run.path)
+
+
+def test_results_and_measures_have_the_models(run: RunDirectory) -> None:
+    logged = table(run.path, "models")
+    results = flmarket.Results([run.path])
+    of_a_measure = RunTables(results.runs[0])
+    for models in (results.models, of_a_measure.models):
+        for column, read_as in (("sim_time", float), ("service", str), ("model", int), ("max_staleness", int)):
+            assert models[column].tolist() == [read_as(row[column]) for row in logged]
+    assert results.models["policy"].unique().tolist() == [results.runs[0].policy]
+
+
+def test_results_of_markets_in_slots_have_no_models(tmp_path: Path) -> None:
+    slots = played(load("quickstart", {"training.backend": "surrogate", "rounds": 2}), tmp_path)
+    with pytest.raises(flmarket.InputError, match="models"):
+        _ = flmarket.Results([slots.path]).models
 
 
 def test_who_leaves_in_a_period_takes_no_work_after_its_start(tmp_path: Path) -> None:

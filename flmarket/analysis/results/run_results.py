@@ -251,8 +251,8 @@ class RunResult:
 class RunTables:
     """A run as ``@flmarket.measure`` hands it to a function.
 
-    ``rounds``, ``offers``, ``events`` and ``clients`` are its logs as data frames (docs/logs.md), money in units and
-    times in seconds; each call returns a copy.
+    ``rounds``, ``offers``, ``events``, ``clients``, ``responses`` and ``models`` are its logs as data frames
+    (docs/logs.md), money in units and times in seconds; each call returns a copy.
     """
 
     _run: RunResult
@@ -305,6 +305,11 @@ class RunTables:
     def responses(self) -> "pd.DataFrame":
         """A row for each award, where clients respond: the parts of the work that were promised and done."""
         return self._table("responses")
+
+    @property
+    def models(self) -> "pd.DataFrame":
+        """A row for each model that was made, where work outlasts rounds."""
+        return self._table("models")
 
     def _table(self, name: str) -> "pd.DataFrame":
         from flmarket.analysis.log_frames import in_units
