@@ -33,6 +33,7 @@ from support.runs import RESULTS, change, interrupt, planned, played, table
 from tui.state.compared_runs import result_at
 from tui.state.feeds import DirectoryFeed
 from tui.state.moment import Moment
+from tui.state.run_standing import standing
 from tui.state.watched_run import Session
 
 JOBS = {
@@ -217,6 +218,8 @@ def test_a_service_that_never_came_is_in_no_mean_and_named_as_such(tmp_path: Pat
     for name, own in curves.items():
         values = ALL_MEASURES.load(name).values(result)
         assert values == {**dict(zip(result.setting.services, own, strict=False)), "market": pytest.approx(own.mean())}
+    shown = standing(run.path).accuracy  # in the screen's list of runs
+    assert shown == pytest.approx(curves["final accuracy"].mean(), abs=1e-4)
     report = make_report([result])
     assert any(text.startswith("1 service of 1 run never took part") for text in introduction(report))
     [met] = [it.to_target for it in report.estimates if (it.service, it.measure.name) == ("market", "rounds to target")]

@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from des.observation import Status
 from flmarket.analysis.results.measures import final_accuracy
 from flmarket.core.text import counted
 from scenarios.logs.directory import LOG, META, SCENARIO, RunDirectory, RunDirectoryError
@@ -131,10 +132,11 @@ def _files(path: Path, stamp: Stamp) -> RunStanding:
         return run
     if not services:
         return run
+    come = [row for row in services if row.status is not Status.WAITING] or services  # as in reports
     return replace(
         run,
         round=number,
-        accuracy=float(final_accuracy([[row.test_accuracy for row in services]]).mean()),
+        accuracy=float(final_accuracy([[row.test_accuracy for row in come]]).mean()),
         met=sum(row.status.gone for row in services),
         services=len(services),
     )
