@@ -98,7 +98,8 @@ class ServicesTable(TableView):
                 (accuracy, mark), (bar(row.accuracy if known else 0.0, width, row.target_accuracy), series_color(m))
             ),
             Text.assemble(
-                (f"{row.spent / MICRO:>6.2f}/{row.budget / MICRO:<5.4g} ", faint), (bar(budget, width), series_color(m))
+                (f"{row.spent / MICRO:>6.2f}/{round(row.budget / MICRO, 3):<5.4g} ", faint),
+                (bar(budget, width), series_color(m)),
             ),
             plain(f"{row.served}", faint),
             plain(f"{row.refused}", tint(self.app, "warning") if row.refused else faint),

@@ -1,5 +1,6 @@
 """Screens of continuous markets, whose work outlasts rounds."""
 
+import re
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -72,6 +73,23 @@ async def test_services_have_who_is_at_work_and_how_stale_updates_are(app: Marke
                 assert shown.cell(m, "stale").plain == (f"{stale:.2f}" if own else "\N{EN DASH}")
         await pilot.press("e")  # in a walk, what follows is not known
         assert {shown.cell(m, "stale").plain for m in range(4)} == {"\N{EN DASH}"}
+
+
+async def test_bars_of_budgets_begin_in_one_column_whatever_came_in(app: MarketApp, tmp_path: Path) -> None:
+    """Where events end rounds, budgets come in by the second: 0.7322 in one round, say, and 30 in another."""
+    many = played(load("stragglers", {**CHANGES, "timeline.decide": ["free"], "rounds": 12}), tmp_path)
+    begin, budgets = set[int](), set[str]()
+    async with replayed(app, many, 12) as (pilot, screen):
+        for number in range(1, 13):
+            screen.show_round(number)
+            await pilot.pause()
+            for m in range(4):
+                cell = screen.query_one(ServicesTable).cell(m, "spent").plain
+                [numbers, _] = re.split("(?=[━┄])", cell, maxsplit=1)
+                budgets.add(numbers.partition("/")[2].strip())
+                begin.add(len(numbers))
+    assert any(0 < float(budget) < 1 for budget in budgets)
+    assert len(begin) == 1
 
 
 @pytest.mark.slow
