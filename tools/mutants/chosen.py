@@ -165,6 +165,6 @@ CHOSEN = (
     Chosen(_MEASURES, '(run["spent"] > run["budget"])', '(run["spent"] >= run["budget"])', _SHOWN),
     Chosen(_MEASURES, 'run.earnings["profit"] < 0', 'run.earnings["profit"] <= 0', _SHOWN),
     Chosen(_MEASURES, 'run["reward"].sum(axis=0) - costs', 'run["reward"].sum(axis=0) + costs', _SHOWN),
-    Chosen(_MEASURES, "float(_final(run).min())", "float(_final(run).max())", _SHOWN),
+    Chosen(_MEASURES, "float(_final(run)[run.present].min())", "float(_final(run)[run.present].max())", _SHOWN),
     Chosen(_MEASURES, 'run.offers[["core", "paid"]]', 'run.offers[["core", "core"]]', _SHOWN),
 )  # fmt: skip
