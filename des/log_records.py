@@ -207,7 +207,7 @@ class RoundReport:
 
     round: int  # n
     start: Microseconds  # simulated time of the data refresh
-    end: Microseconds  # simulated time at which the slot ended
+    end: Microseconds  # simulated time at which it ended; of the last one, work may go on after that
     # one report for each service, including those that have left, in the scenario's order
     services: tuple[ServiceReport, ...]
     offers: tuple[OfferReport, ...]  # all offers, service by service, in the order in which each service chose

@@ -405,7 +405,7 @@ class Market:
 
         coming = self._coming(current)
         made = yield from ongoing.play(number, journal, ledger, current.active, award, coming)
-        current.length = ongoing.slots(self.now - current.start)
+        current.end, current.length = self.now, ongoing.slots(self.now - current.start)
         renewed = {it.service for it in made}
         federation.evaluate([name for name in self._names if name in renewed])
         trained = {}
@@ -495,7 +495,8 @@ class Market:
             self._reserve()
         self.ledger.check()
         self._platform.close(current)
-        report = round_report(current, self.states, end=self.now, last=self.finished, truthful=clients.truthful)
+        end = self.now if current.end is None else current.end
+        report = round_report(current, self.states, end=end, last=self.finished, truthful=clients.truthful)
         clients.close(self.round, ((offer.service, offer.client, offer.paid) for offer in report.offers), self._names)
         for state in self.states:
             state.end_round()

@@ -79,6 +79,7 @@ class Round:
     # where work may outlast the round: the models made, and what has come of earlier offers, by the service's name
     models: tuple[ModelReport, ...] = ()
     completed: Mapping[str, tuple[Completed, ...]] = field(default_factory=dict)
+    end: Microseconds | None = None  # when services decide again, if work may go on meanwhile
     length: float = 1.0  # in slots
     _served: dict[int, list[Job]] = field(default_factory=dict)  # what ``served`` has returned
 
@@ -124,7 +125,7 @@ def round_report(
     current: Round,  # the round
     states: Sequence[ServiceState],  # the states of all services, as the round left them
     *,
-    end: Microseconds,  # simulated time at which the slot ended
+    end: Microseconds,  # simulated time at which it ended
     last: bool,  # whether no further round follows
     truthful: bool,  # whether clients tell the truth, so that what they know stands in their offers already
 ) -> RoundReport:

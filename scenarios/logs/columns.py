@@ -68,7 +68,7 @@ ROUNDS = Table(
         Column(
             "sim_time",
             TIME,
-            "simulated time at which the round ended; the last one of a continuous market ends when nobody is at work",
+            "simulated time at which the round ended; work that outlasts rounds may go on after the last one",
             "timeline",
             SECONDS,
         ),

@@ -14,7 +14,7 @@ from des.mechanism import DEFAULT
 from des.money import Micro
 from des.observation import Status
 from flmarket.analysis.what_if.possible import MOST_CLIENTS, Possible, possible, prices_of, under_changes, worth
-from flmarket.analysis.what_if.reasons import at_work, cash, expiry, holders, not_served, span
+from flmarket.analysis.what_if.reasons import at_work, cash, holders, not_served, span
 from scenarios.logs.reading import LoggedRound
 from scenarios.world import World
 
@@ -108,8 +108,7 @@ class RoundBook:
             self._of_client.setdefault(client, []).append((place, offer))
         self.holders = holders((*carried, *logged.offers))
         self._carried = {(places[job.service], job.client): job for job in carried}
-        begin = logged.events[0].sim_time if logged.events else 0
-        self._expired = expiry(world.scenario, begin, logged.end, (*carried, *logged.offers), logged.models)
+        self._expired = logged.end
         self._takes_part = [row.status.takes_part for row in logged.services]
         self._remaining = [row.budget - row.offered for row in logged.services]
 

@@ -97,7 +97,8 @@ class Moment:
             return self.latest.sim_time
         if self.event == 0 and self.events:
             return self.events[0].sim_time
-        return self.logged.end if self.begun else 0
+        # Work that outlasts rounds goes on after the last one.
+        return max((self.logged.end, *(it.sim_time for it in self.events[-1:]))) if self.begun else 0
 
     @cached_property
     def carried(self) -> tuple[OfferReport, ...]:

@@ -212,17 +212,15 @@ class RunResult:
     def periods(self) -> tuple[IntArray, IntArray]:
         """[N] When each round began, and when it ended, in microseconds; of a continuous market.
 
-        The last one, with which the market waits for who is at work, is over with its slot at the latest. Rounds that
-        were not played, as all services had left, count as slots, as far as the market would have lasted.
+        Rounds that were not played, as all services had left, count as slots, as far as the market would have lasted.
         """
         clock = self.setting.scenario.timeline
         slot = to_micro(clock.slot or 0)
         ends = np.rint(MICRO * self["sim_time"][: self.played, 0]).astype(np.int64)
-        last = min(ends[-1], (([0, *ends][-2]) // slot + 1) * slot)
-        more = (last // slot + 1 + np.arange(len(self["accuracy"]) - len(ends))) * slot
+        more = (ends[-1] // slot + 1 + np.arange(len(self["accuracy"]) - len(ends))) * slot
         if clock.slots is not None:
             more = np.minimum(more, clock.slots * slot)
-        ends = np.concatenate([ends[:-1], [last], more])
+        ends = np.concatenate([ends, more])
         return np.concatenate([[0], ends[:-1]]), ends
 
     @property

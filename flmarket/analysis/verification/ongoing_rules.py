@@ -20,7 +20,7 @@ def work(logs: Logs) -> Iterator[Finding]:
     yield from offers.wrong(followed.offers["barred"], "the service cannot have this client now, but makes an offer")
     wanted = {name: of for name, of in followed.offers.items() if name != "barred"}
     yield from offers.differing(wanted, "by the work that goes on it should be")
-    yield from rounds.differing({"sim_time": np.repeat(followed.ends, count)}, "its events end at")
+    yield from rounds.differing({"sim_time": np.repeat(followed.closed, count)}, "services decide again at")
     columns = dict(zip(EVENTS.names, _columns(followed.events, len(EVENTS.names)), strict=True))
     yield from differing_events(logs, Rows("events", columns))
     models = logs.rows["models"]

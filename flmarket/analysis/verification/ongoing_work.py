@@ -108,8 +108,7 @@ class Followed:
     offers: dict[str, AnyArray]
     events: list[tuple[Any, ...]] = field(default_factory=list)  # rows of events.csv
     models: list[ModelReport] = field(default_factory=list)  # rows of models.csv
-    closed: list[int] = field(default_factory=list)  # [rounds] when services leave that leave with each
-    ends: list[int] = field(default_factory=list)  # [rounds] when each ends: the last one, when nobody is at work
+    closed: list[int] = field(default_factory=list)  # [rounds] when each ends, and services leave that leave with it
     # [rounds][M] the prices of clients at work, as a round begins, that will not deliver
     lost: list[list[int]] = field(default_factory=list)
     kept: list[list[int]] = field(default_factory=list)  # [rounds][M] as in ``Sofar``, before each round
@@ -180,7 +179,6 @@ class _Follower:
         if logs.last and number == logs.numbers[-1]:
             self._work(None, [])
         state.now = self._now
-        found.ends.append(self._now)
 
     def _lost(self, active: Sequence[int]) -> None:
         """Note what is held for clients that will not deliver, and which offers services cannot make."""

@@ -19,7 +19,7 @@ from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if.agent_view import looked_at
 from flmarket.analysis.what_if.possible import Possible, best_set, reported_data, under_changes, worth
-from flmarket.analysis.what_if.reasons import at_work, expiry, holders, not_served
+from flmarket.analysis.what_if.reasons import at_work, holders, not_served
 from flmarket.core.errors import InputError
 from flmarket.core.names import unknown
 from flmarket.core.text import counted
@@ -47,9 +47,8 @@ class Explanation:
         # who is still at work from earlier rounds; nobody where rounds end with their work
         self._carried = logs.offers[(logs.offers["round"] < number) & (logs.offers["end"] > begin)]
         jobs = list(lines_of(pd.concat([self._carried, self._offers])))
-        models = () if logs.models is None else lines_of(logs.models[logs.models["round"] == number])
         self._holders = holders(jobs)
-        self._expired = expiry(logs.scenario, begin, end, jobs, models)
+        self._expired = end
         self._now = logs.conditions(number)
         self._budget: Micro = self._now.budgets[service]
         together = self._now.scenario.services[self._m].policy_options.get("together")

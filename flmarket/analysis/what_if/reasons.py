@@ -7,8 +7,8 @@ from typing import Any
 from des.clock import Microseconds
 from des.log_records import Outcome
 from des.mechanism import DEFAULT
-from des.money import MICRO, Micro, to_micro
-from scenarios.file.schema import STANDING, Scenario
+from des.money import MICRO, Micro
+from scenarios.file.schema import STANDING
 
 BY_PAYMENTS = frozenset({DEFAULT, DEFAULT + STANDING})
 """What rounds are cleared by where the highest payments win."""
@@ -83,22 +83,6 @@ def at_work(job: Any) -> str:
 def span(job: Any) -> str:
     """Return when the client of an offer was at work."""
     return f"from {job.start / MICRO:.2f} s to {job.end / MICRO:.2f} s"
-
-
-def expiry(
-    scenario: Scenario,
-    begin: Microseconds,  # of the round
-    end: Microseconds,  # likewise; that of the last round of a run waits for who is at work
-    jobs: Iterable[Any],  # the offers whose clients are at work in it
-    models: Iterable[Any],  # that are made in it
-) -> Microseconds:
-    """Return when the standing offers of a round expired: with its slot, or the event after which services decide."""
-    clock = scenario.timeline
-    slot = to_micro(clock.slot or 0)
-    ends = [it.end for it in jobs if it.end is not None] if "free" in clock.decide else []
-    made = [it.sim_time for it in models] if "model" in clock.decide else []
-    last = min(end, (begin // slot + 1) * slot) if slot else end
-    return min((it for it in (*ends, *made) if begin < it < last), default=last)
 
 
 def cash(amount: Micro, other: Micro | None = None) -> str:

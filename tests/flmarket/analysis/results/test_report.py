@@ -716,5 +716,13 @@ def test_seconds_to_target_are_those_of_the_evaluation_that_met_it_and_of_contin
     assert "| rounds to target | seconds to target |" in text
     lines = [row for row in csv.DictReader(io.StringIO(csv_text(report))) if row["measure"] == "seconds to target"]
     assert [(row["service"], row["mean"]) for row in lines if row["bound"] == "never"] == [("strokes", "24.0")]
+    # Who leaves with the last round, which an event ends, has not waited for the clients that are still at work.
+    alone = {"timeline.decide": ["free"], "services.strokes.target_accuracy": 0.15, "services.digits.arrival": 1}
+    run = played(load("quickstart", {**changes, **periods, **alone, "rounds": 200}), tmp_path / "events")
+    *_, left = [row for row in table(run.path, "events") if row["event"] == "exit"]
+    assert float(table(run.path, "events")[-1]["sim_time"]) > float(left["sim_time"])
+    rows = make_report(read([run.path])).estimates
+    found = {row.service: row.text for row in rows if row.measure.name == "seconds to target"}
+    assert found[left["service"]] == f"{float(left['sim_time']):.1f}"
     slots = played(load("quickstart", changes), tmp_path / "slots")
     assert "seconds to target" not in {row.measure.name for row in make_report(read([slots.path])).estimates}
