@@ -242,7 +242,8 @@ def test_measures_of_time_know_when_each_round_ended(tmp_path: Path) -> None:
     assert not result.to_target.reached[result.place("strokes")]
     starts, ends = result.periods
     assert result.to_target.reached[digits]
-    assert censored == ends[-1] / MICRO < float(rows[-1]["sim_time"])  # who is at work then is waited for
+    assert censored == ends[-1] / MICRO == float(rows[-1]["sim_time"])
+    assert censored < float(table(run.path, "events")[-1]["sim_time"])  # who is at work then is waited for
     assert np.array_equal(starts[1:], ends[:-1])
     [use] = [measure.values(result)[MARKET] for measure in MEASURES if measure.name == "core use"]
     jobs = [(float(row["start"]), min(float(row["end"]), censored)) for row in table(run.path, "offers") if row["core"]]
