@@ -154,7 +154,7 @@ def test_who_learns_says_what_it_remembers(policy) -> None:
 @pytest.mark.parametrize("policy", LEARNS_PRICES)
 @pytest.mark.parametrize("mechanism", list(MECHANISMS.names()))
 def test_who_learns_prices_plays_under_every_mechanism(make_market, policy, mechanism) -> None:
-    needed = {"posted-price": {"price_per_sample": 0.03}}
+    needed = {"posted-price": {"price_per_sample": 0.03}, "scheduler": {"order": "random"}}
     market = make_market(
         NAMES, rounds=3, cores=1, count=8, mechanism=MECHANISMS.load(mechanism)(**needed.get(mechanism, {}))
     )

@@ -27,6 +27,7 @@ ALL: list[tuple[str, dict[str, Any], int]] = [
     ("fair-queue", {}, 60),
     ("score-auction", {"payment": "first-score"}, 60),
     ("score-auction", {"payment": "second-score"}, 100),
+    ("scheduler", {"order": "random"}, 40),
 ]
 
 amounts = st.one_of(st.integers(0, 5_000_000), st.sampled_from([0, 1, 2, 3, 1_000_000, 1_500_000, 2_000_000]))
