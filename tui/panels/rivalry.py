@@ -63,8 +63,9 @@ class Rounds:
         return result_at(self.session, self.last)
 
     def values(self, measure: str) -> Mapping[str, float]:
-        """Return a measure's values by service, and the market's."""
-        return next(each for each in MEASURES if each.name == measure).values(self.result)
+        """Return a measure's values by service, and the market's; 0 for services that are still to come."""
+        found = next(each for each in MEASURES if each.name == measure).values(self.result)
+        return {**dict.fromkeys(self.offers.names, 0.0), **found}
 
     def labels(self, cells: int, *others: str) -> int:
         """Return the width of the labels beside so many cells: as much as the longest needs, if there is room."""

@@ -247,7 +247,9 @@ Saving keeps the file's comments. Lists are written as in TOML: \[100, 200]."""
                     await self._show(SWEEP, NEW)
             return
         entries = await self._sub_form()
-        least = entries.key.schema.get("minItems", 0)
+        # Services may all be of streams, which the form does not show.
+        alone = entries.path == SERVICES and not self.document.entries(("streams",))
+        least = 1 if alone else entries.key.schema.get("minItems", 0)
         if len(self.document.entries(entries.path)) > least:
             self.document.remove_entry(entries.path, entries.place)
             await entries.show(entries.place)

@@ -418,7 +418,8 @@ async def money(market: Market) -> None:
     sums = rounds.groupby("service", sort=False)[["spent", "served", "refused", "offered"]].sum()
     sums.loc["market"] = sums.sum()
     final = 100 * market.rows.test_accuracy.fillna(0)
-    final["market"] = final.sum()
+    came = set(rounds[rounds.status != "waiting"].service)
+    final["market"] = final[[name in came for name in final.index]].sum()  # of those that have come
     wasted = _wasted(market)
     for place, line in first_page(view):
         row, name = sums.iloc[place], sums.index[place]

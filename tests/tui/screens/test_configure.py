@@ -410,7 +410,7 @@ async def test_the_form_has_every_key_and_counts_every_problem_on_a_tab(app: Mar
         screen = await filled_form(app, pilot, small)
         await until(pilot, lambda: screen.problems)
         paths = {found.path for found in screen.query(FieldRow)}
-        lists = {"services", "clients.groups", "interventions"}
+        lists = {"services", "streams", "clients.groups", "interventions"}
         assert paths == {key.path for key in keys() if key.label not in {*lists, "sweep"}} | {NEW} | {
             ("services", 0, *key.path) for key in keys(("services", 0))
         }

@@ -50,7 +50,7 @@ def check(screen: MarketScreen) -> None:
     if screen.panels.all[4].display:
         places = {events._lines[line] for line in barred(events)}
         assert {events.events[place].client for place in places} == {client}
-        assert {cores._jobs[line].client for line in barred(cores)} <= {client}
+        assert {cores._cores[line][0].client for line in barred(cores)} <= {client}
     if screen.panels.all[6].display:
         marked = [lines._at(row) for row in barred(lines)]
         assert all(place == page.place(view) for page, place in marked)
