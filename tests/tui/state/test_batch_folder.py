@@ -25,7 +25,7 @@ from scenarios.logs.run_state import RunState
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
 from support.runs import RECORDED
-from support.screens import Play, painted, write_run
+from support.screens import Play, painted, until, write_run
 from tui.app import MarketApp
 from tui.screens.compare import CompareScreen
 from tui.state.batch_folder import ORDERS, Place, RunLine, RunsFolder, grouped, leagues, ordered, run_directories
@@ -294,6 +294,7 @@ async def test_a_policy_has_one_colour_in_the_league_and_in_compare(
         chart = LeagueChart()
         await app.screen.mount(chart, before=0)
         chart.show({FOLDER: places}, FOLDER)
+        await until(pilot, lambda: "●" in chart.render().plain, "the chart, which has its size by then")
         lines = {line.plain.split()[0]: line for line in chart.render().split() if "●" in line.plain}
         assert lines.keys() == {"hqfa", "lcfa"}
         for compared in (sessions, sessions[::-1]):
