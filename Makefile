@@ -24,7 +24,7 @@ PYTEST := $(BIN)/python -m pytest -n $(shell $(PYTHON) -c "import os; print(1 + 
 test: $(VENV)/installed-dev  ## Set up and run the tests that are fast: about 5 minutes on 2 cores
 	$(PYTEST) -m "not slow"
 
-test-all: $(VENV)/installed-dev  ## Run those that take longer, and all properties on more examples: about 11 minutes on 2 cores
+test-all: $(VENV)/installed-dev  ## Run those that take longer, and all properties on more examples: about 20 minutes on 2 cores
 	$(PYTEST) -m "slow or hypothesis" --hypothesis-profile full
 
 test-research: $(VENV)/installed-dev  ## Test that research/ shows what its results say: about 2 minutes on 2 cores
