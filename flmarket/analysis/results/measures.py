@@ -113,10 +113,16 @@ def _model_bytes(model: str, dataset: str) -> int | None:
         return None
 
 
+def _sizes(run: "RunResult") -> list[int | None]:
+    """Return the bytes of each service's model: those that its scenario gives, or those of its parameters."""
+    given = [service.model_bytes for service in run.setting.scenario.services]
+    return [_model_bytes(*its) if own is None else own for own, *its in zip(given, *_models(run), strict=True)]
+
+
 def _communication(run: "RunResult") -> FloatArray:
     trips = run.offers[["core", "paid"]].notna().sum(axis=1)  # awarded: the model travels; served: the update, too
     places = [run.place(service) for service in run.offers["service"]]
-    sizes = np.array([*map(_model_bytes, *_models(run))], dtype=np.float64)
+    sizes = np.array(_sizes(run), dtype=np.float64)
     return sizes * np.bincount(places, trips, len(sizes))
 
 
@@ -337,9 +343,9 @@ LITERATURE = (
     ),
     _summed(
         "communication",
-        "bytes that travelled, 4 for each parameter of the service's model: a model down for each awarded offer, an "
-        "update up for each that was served; on a surrogate, of the model that it stands for",
-        -1, _communication, digits=0, applies=lambda run: None not in map(_model_bytes, *_models(run)),
+        "bytes that travelled: a model down for each awarded offer, an update up for each that was served; 4 for each "
+        "parameter of the service's model, or its model_bytes; on a surrogate, of the model that it stands for",
+        -1, _communication, digits=0, applies=lambda run: None not in _sizes(run),
     ),
 )  # fmt: skip
 """Those that reports show when they are asked for by name: all that a report tests makes each test stricter (Holm)."""

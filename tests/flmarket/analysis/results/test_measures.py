@@ -92,6 +92,13 @@ def test_measures_of_the_literature_are_those_worked_out_by_hand(hand: RunResult
     assert profit == {"a": 7, "b": -0.5, MARKET: 6.5}
 
 
+def test_models_travel_with_the_bytes_that_the_scenario_gives_them(hand: RunResult) -> None:
+    first, other = hand.setting.scenario.services
+    given = hand.setting.scenario.model_copy(update={"services": (first, other.model_copy(update={"model_bytes": 7}))})
+    sizes = ALL_MEASURES.load("communication").values(replace(hand, setting=replace(hand.setting, scenario=given)))
+    assert sizes == {"a": 6 * 4 * 7850, "b": 5 * 7, MARKET: 6 * 4 * 7850 + 5 * 7}
+
+
 def test_a_model_that_is_not_known_here_has_no_bytes(hand: RunResult, monkeypatch: pytest.MonkeyPatch) -> None:
     models = ["mine", "logistic"], ["mnist", "cifar-10"]
     monkeypatch.setattr("flmarket.analysis.results.measures._models", lambda _: models)
