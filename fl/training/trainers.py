@@ -59,10 +59,8 @@ def parameter_count(model: str, labels: int, shape: Shape) -> int:
     Raises:
         UnknownPluginError, ModelError, PluginError: as in ``fl.training.networks.build``.
     """
-    if model in HIDDEN:
-        return fused.Architecture("mlp", labels, HIDDEN[model], shape).parameter_count
-    if model == "cnn" and shape in fused.SHAPES:
-        return fused.Architecture("cnn", labels, shape=shape).parameter_count
+    if (listed := fused.parameter_count(model, labels, shape)) is not None:
+        return listed
     require_extra("torch", f"counting the parameters of model {model!r}", "PyTorch", "torch")
     made_by = MODELS.load(model)
     return _counted(made_by if isinstance(made_by, Hashable) else object(), model, labels, shape)
