@@ -88,15 +88,14 @@ class _Progress:
         self.u, self.accuracy = follow(c, self.u, self.luck, z, round_, sqrt)
         return TrainingOutcome(self.accuracy, self._losses(before, jobs))
 
-    def take(self, images: Sequence[tuple[int, int, float]], ages: Sequence[int], trigger: Trigger, z: float) -> None:
-        """Make a model of updates, given size, weight and EMD of the images of each, and its staleness."""
-        trained, stale, counted, overlap = Trained.on(images), self.stale, 0.0, 0.0
-        for (_, weight, _), age in zip(images, ages, strict=True):
-            progress, unaware = _worth(stale, trigger, age)
+    def take(self, images: Sequence[tuple[int, int, float]], worths: Iterable[tuple[float, float]], z: float) -> None:
+        """Make a model of updates, given size, weight and EMD of the images of each, and its ``_worth``."""
+        trained, counted, overlap = Trained.on(images), 0.0, 0.0
+        for (_, weight, _), (progress, unaware) in zip(images, worths, strict=True):
             counted += weight * progress
             overlap += weight * unaware
         overlap /= trained.weights
-        worth = counted / trained.weights, stale.drift * overlap * overlap
+        worth = counted / trained.weights, self.stale.drift * overlap * overlap
         self.u, self.accuracy = follow(self.curve, self.u, self.luck, z, trained, sqrt, *worth)
 
     def losses(self, jobs: Sequence[TrainingJob]) -> FloatArray:
@@ -110,7 +109,6 @@ class _Progress:
         return np.array([loss[job.emd] for job in jobs])
 
 
-@lru_cache(maxsize=4096)  # a trigger answers alike when asked again
 def _worth(stale: Stale, trigger: Trigger, age: int) -> tuple[float, float]:
     """Return what an update of some staleness adds to the means of ``follow``: that of the progress, and x."""
     part = share_of(trigger, age)
@@ -227,6 +225,7 @@ class SurrogateFederation(Asynchronous):
         self._keys = noise_keys(seed, list(curves))
         # a block for each service, as they may have made different numbers of models, and the first one
         self._noise = lru_cache(maxsize=len(curves) + 1)(self._draw_noise)
+        self._worth = lru_cache(maxsize=4096)(_worth)  # a trigger answers alike when asked again
         luck = self._noise(0)[:, 0].tolist()  # rounds count from 1
         self._services = {
             name: _Progress(curve, own, 1.0 - curve.start, (stale or {}).get(name, Stale()))
@@ -259,7 +258,8 @@ class SurrogateFederation(Asynchronous):
         """See ``Asynchronous``; the noise is that of the service's ``model``-th model, not of a round."""
         kept, z = self._under_way[service], self._drawn(model)[service]
         images = [kept.pop((it.round, it.client)) for it in deliveries]
-        self._services[service].take(images, [it.staleness for it in deliveries], trigger, z)
+        progress = self._services[service]
+        progress.take(images, (self._worth(progress.stale, trigger, it.staleness) for it in deliveries), z)
 
     def evaluate(self, services: Sequence[str]) -> None:
         """See ``Asynchronous``. The accuracies are known already."""
