@@ -278,7 +278,8 @@ class Market:
     def preview(self, service: str) -> Observation:
         """Return what a service that takes no part, or no more, would observe in the next round."""
         m, number = self._names.index(service), self.round + 1
-        conditions, slot = self.schedule.at(number, self._slot_of(number)), self._slot_of(number)
+        slot = self._slot_of(number)
+        conditions = self.schedule.at(number, slot)
         services = zip(self.services, self.states, strict=True)
         present = {i for i, (spec, state) in enumerate(services) if state.takes_part(spec, slot)}
         world = self._world(number)

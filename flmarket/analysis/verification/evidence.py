@@ -253,8 +253,8 @@ class Logs:
         if not clock.decide:
             return numbers, numbers
         slot = round((clock.slot or 0) * MICRO)
-        began, ends = 1 + self.starts // slot, self.all_rounds["sim_time"][:: len(self.places)].astype(np.int64)
-        return began, np.minimum(ends // slot, began)
+        ends: IntArray = self.all_rounds["sim_time"][:: len(self.places)].astype(np.int64)
+        return 1 + self.starts // slot, ends // slot
 
     def slots_of(self, numbers: int | IntArray) -> IntArray:
         """Return the slots in which rounds began."""

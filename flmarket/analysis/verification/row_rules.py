@@ -96,10 +96,8 @@ def progress(logs: Logs) -> Iterator[Finding]:
     # Logged accuracies have six decimals. Where these do not tell whether the target was met, the status is believed.
     near = (accuracy > target + _SIX_DECIMALS) | (left & (accuracy >= target - _SIX_DECIMALS))
     met = np.where(np.isnan(exact), near, exact >= target)
-    began, ended = (of[logs.numbers.start - 1 : logs.numbers.stop - 1] for of in logs.slots)
-    if logs.ongoing is not None and logs.scenario.timeline.decide:  # the last round goes on when services have left
-        ended = np.minimum(np.array(logs.ongoing.closed) // round((logs.scenario.timeline.slot or 0) * MICRO), began)
-    slots, ended = (np.repeat(of, len(logs.places)) for of in (began, ended))
+    block = slice(logs.numbers.start - 1, logs.numbers.stop - 1)
+    slots, ended = (np.repeat(of[block], len(logs.places)) for of in logs.slots)
     had_left, waits, over = _before(logs, _gone, first=False), slots < first, ended >= last
     known = {Status.LEFT: had_left, Status.WAITING: waits, Status.REACHED: met, Status.GAVE_UP: over}
     status = np.select([*known.values()], [*known], Status.TRAINING)
