@@ -40,7 +40,7 @@ from learning.evaluation import Entrant, lineup
 from learning.policy import POLICIES, Bounds, DataRanges, Policy, PolicyContext, agent_digest
 from learning.seats import MarketFactory, bounds, ranges
 from scenarios.file.checks import check_supply
-from scenarios.file.client_files import Devices, availability_of, devices_of, partition_digests, partitions_of, records
+from scenarios.file.client_files import Devices, availability_of, devices_of, digests_in, partitions_of, records
 from scenarios.file.interventions import MECHANISM, at, new_players, service_of, services_over_time
 from scenarios.file.problems import key_text
 from scenarios.file.schema import Clients, Scenario, Service
@@ -87,9 +87,7 @@ class Shelf:
                     f"data set {fit.dataset!r}: its {fit.kind} fit was measured on other images; measure these with "
                     f"flmarket calibrate {fit.kind} SCENARIO, or rename the data set"
                 )
-        named = records(scenario)
-        files |= {name: named[name]["sha256"] for name in ("availability", "devices") if name in named}
-        files |= {f"partition/{name}": digest for name, digest in partition_digests(scenario).items()}
+        files |= digests_in(records(scenario))
         return files | {f"{fit.kind} fit/{fit.dataset}": fit.digest for fit in fits}
 
 

@@ -46,10 +46,8 @@ _RULES = "iid, dirichlet(CONCENTRATION), shards(NUMBER)"
 
 def records(scenario: Scenario) -> dict[str, Any]:
     """Return what meta.json records of the files that a scenario names for its clients: their digests."""
-    files, partitions = (
-        {"availability": trace_of(scenario), "devices": devices_of(scenario)},
-        partition_digests(scenario),
-    )
+    files = {"availability": trace_of(scenario), "devices": devices_of(scenario)}
+    partitions = _partition_digests(scenario)
     return {
         **{name: {"sha256": file.sha256} for name, file in files.items() if file is not None},
         **({"partition": partitions} if partitions else {}),
@@ -81,23 +79,43 @@ def without_images(scenario: Scenario) -> frozenset[int]:
     return next(iter(none.values()), frozenset())
 
 
-def partition_digests(scenario: Scenario) -> dict[str, str]:
+def _partition_digests(scenario: Scenario) -> dict[str, str]:
     """Return the SHA-256 of each file that lists the images of clients, by data set."""
     found = partitions_of(scenario) or {}
     return {name: it.division.sha256 for name, it in found.items() if isinstance(it.division, Listed)}
 
 
-def require_same_devices(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
+def digests_in(record: Mapping[str, Any]) -> dict[str, str]:
+    """Return the digests of the files for clients, by the names of a run's inputs, from ``records`` or a meta.json."""
+    files = {name: record[name]["sha256"] for name in ("availability", "devices") if record.get(name)}
+    return files | {f"partition/{name}": of for name, of in record.get("partition", {}).items()}
+
+
+def require_same_files(
+    scenario: Scenario,
+    meta: Mapping[str, Any],  # what meta.json records of a run
+    where: str | None = None,  # the beginning of messages; the key, if not given
+    *,
+    trace: bool = True,  # whether the trace matters
+) -> None:
+    """Check that the files that a scenario names for its clients are those that a run was played with."""
+    if trace:
+        _require_same_trace(scenario, meta, where or "clients.availability")
+    _require_same_partitions(scenario, meta, where or "data.partition")
+    _require_same_devices(scenario, meta, where or "clients.devices")
+
+
+def _require_same_devices(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
     """Check that the file of devices is the one that meta.json records of a run."""
     if (devices := devices_of(scenario)) is not None and meta.get("devices") != {"sha256": devices.sha256}:
         text = printable(str(scenario.clients.devices))
         raise InputError(f"{where}: {text} is not the file of devices with which the run was played")
 
 
-def require_same_partitions(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
+def _require_same_partitions(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
     """Check that files that list the images of clients are those that meta.json records of a run."""
     recorded = meta.get("partition")
-    for name, digest in partition_digests(scenario).items():
+    for name, digest in _partition_digests(scenario).items():
         if not isinstance(recorded, Mapping) or recorded.get(name) != digest:
             text = printable(str(scenario.data.partition_of(name)))
             raise InputError(f"{where}: {text} is not the file with which the run was played")
@@ -256,7 +274,7 @@ def trace_of(scenario: Scenario) -> Trace | None:
     return None if path is None else read_trace(path, scenario.clients.count, scenario.rounds)
 
 
-def require_same_trace(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
+def _require_same_trace(scenario: Scenario, meta: Mapping[str, Any], where: str) -> None:
     """Check that the trace is the one that meta.json records of a run."""
     if (trace := trace_of(scenario)) is not None and meta.get("availability") != {"sha256": trace.sha256}:
         text = printable(str(scenario.clients.availability))
@@ -271,7 +289,8 @@ def availability_of(scenario: Scenario, seed: int) -> Availability | None:
     if not intervals.instants:
         return Availability(clients.count, intervals.rows)
     ends_work = clients.offline_work == "lost"
-    return OnlineTimes(clients.count, intervals.rows, _period(scenario), ends_work=ends_work)
+    period = to_micro(scenario.timeline.period or 0)
+    return OnlineTimes(clients.count, intervals.rows, period, ends_work=ends_work)
 
 
 def intervals_of(scenario: Scenario, seed: int) -> Intervals | None:
@@ -294,10 +313,6 @@ def horizon(scenario: Scenario) -> float:
     """Return how long a scenario may take in which work outlasts rounds, in seconds."""
     clock = scenario.timeline
     return min(scenario.rounds, clock.slots or scenario.rounds) * (clock.period or 0.0)
-
-
-def _period(scenario: Scenario) -> Microseconds:
-    return to_micro(scenario.timeline.period or 0)
 
 
 def read_trace(

@@ -78,6 +78,11 @@ def service_names(data: Mapping[str, Any]) -> dict[str, int]:
     return _places(data.get("services"))
 
 
+def service_tables(data: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the tables of services, and those of streams, of a valid scenario."""
+    return [*data["services"], *data.get("streams", ())]
+
+
 def stream_names(data: Mapping[str, Any]) -> dict[str, int]:
     """Return the place of each stream of services that has a usable name."""
     return _places(data.get("streams"))

@@ -15,7 +15,7 @@ from typing import Any
 from flmarket.core.errors import InputError
 from flmarket.core.files import expanded
 from learning.policy import AS_CONFIGURED, POLICIES, agent_digest
-from scenarios.file.overrides import AddressError, parse_assignment
+from scenarios.file.overrides import AddressError, parse_assignment, service_tables
 from scenarios.file.schema import Scenario, Service
 from scenarios.file.toml import value_text
 
@@ -104,7 +104,7 @@ class PolicyChoice:
 
     def apply(self, data: dict[str, Any], seats: Mapping[str, Mapping[str, Any]]) -> None:
         """Give the policy to every service but those that have another by an override; see ``Scenario.seats``."""
-        for service in [*data["services"], *data.get("streams", ())]:
+        for service in service_tables(data):
             override = seats.get(service["name"], {})
             if override.get("policy", self.name) == self.name:
                 file = service if service["policy"] == self.name else {}

@@ -18,8 +18,9 @@ from fl.backends import BACKENDS
 from fl.data.embedded import DRAWN
 from flmarket.core.errors import InputError, shortened
 from learning.policy import AS_CONFIGURED
+from scenarios.file.client_files import digests_in
 from scenarios.file.differences import flattened
-from scenarios.file.overrides import COUNT, AddressError, addresses, put
+from scenarios.file.overrides import COUNT, AddressError, addresses, put, service_tables
 from scenarios.file.policy_choice import PolicyChoice
 from scenarios.file.schema import Scenario
 from scenarios.loader import digest_of
@@ -103,7 +104,7 @@ def _other_key(text: str, hashed: str) -> str | None:
     if not BACKENDS[wanted["training"]["backend"]].trains:  # its hash is the same whatever part is held out
         wanted["training"]["validation"] = found["training"]["validation"]
     for table in (found, wanted):
-        for service in [*table["services"], *table.get("streams", ())]:
+        for service in service_tables(table):
             for key in _SEAT:
                 service.pop(key, None)
     if found == wanted:
@@ -116,8 +117,7 @@ def _other_inputs(meta: Mapping[str, Any], inputs: Mapping[str, str]) -> Iterato
     """Yield which digests of files, as meta.json records them, are not those of the hash."""
     recorded = {name: it["sha256"] for name, it in meta["data"].items()}
     found = {f"{name}/{file}": of for name, digests in recorded.items() for file, of in digests.items()}
-    found |= {f"partition/{name}": of for name, of in meta.get("partition", {}).items()}
-    found |= {name: meta[name]["sha256"] for name in ("availability", "devices") if meta.get(name)}
+    found |= digests_in(meta)
     found |= meta["agents"] if meta["policy"] == AS_CONFIGURED else {}
     wanted = {name: of for name, of in inputs.items() if name in found or not re.match(r"agent/|\w+ fit/", name)}
     for name in sorted({*found, *wanted}):
@@ -139,7 +139,7 @@ def _label(meta: Mapping[str, Any], scenario: Scenario, base: Mapping[str, Any] 
 
 
 def _seats(data: Mapping[str, Any]) -> list[list[Any]]:
-    return [[table.get(key) for key in _SEAT] for table in [*data["services"], *data.get("streams", ())]]
+    return [[table.get(key) for key in _SEAT] for table in service_tables(data)]
 
 
 def _has(base: Mapping[str, Any], key: str, value: Any) -> bool:

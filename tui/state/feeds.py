@@ -11,7 +11,7 @@ from fl.data.registry import DATASETS
 from flmarket.core.crash import defect
 from flmarket.core.errors import InputError
 from flmarket.core.plugins import PluginError
-from scenarios.file.client_files import require_same_devices, require_same_partitions, require_same_trace
+from scenarios.file.client_files import require_same_files
 from scenarios.loader import ScenarioError
 from scenarios.logs.directory import LOG, META, RunDirectory, RunDirectoryError
 from scenarios.logs.reading import LogError, LoggedRound, RunReader
@@ -171,9 +171,7 @@ class DirectoryFeed:
                 run.require_whole(digests=True)
         self.session.identify(self._path, RunDirectory(self._path).scenario_text(), labels=labels)
         if meta is not None and (scenario := self.session.scenario) is not None:
-            require_same_trace(scenario, meta, "clients.availability")
-            require_same_partitions(scenario, meta, "data.partition")  # bids depend on it, as on a plug-in
-            require_same_devices(scenario, meta, "clients.devices")  # and on these, where speed has its price
+            require_same_files(scenario, meta)  # bids depend on them, as on a plug-in
         return whole
 
     def _follow(self) -> None:

@@ -41,7 +41,7 @@ from flmarket.analysis.verification.round_conditions import Hired, RoundConditio
 from flmarket.core.errors import InputError
 from scenarios.build import Shelf, backend_of, build_federation, contract_terms, eligibility, fits_of, population_spec
 from scenarios.file.checks import played
-from scenarios.file.client_files import Intervals, intervals_of, require_same_devices, require_same_partitions, trace_of
+from scenarios.file.client_files import Intervals, intervals_of, require_same_files, trace_of
 from scenarios.file.interventions import at
 from scenarios.file.schema import Market, NamedPlugin, Scenario
 from scenarios.loader import parse
@@ -339,8 +339,7 @@ class Logs:
 
         Costs mean nothing, either, unless the logs ``has_costs``.
         """
-        require_same_partitions(self.scenario, self.meta, "data.partition")
-        require_same_devices(self.scenario, self.meta, "clients.devices")
+        require_same_files(self.scenario, self.meta, trace=False)
         cost = None if self.has_costs else Linear(per_sample=0.0)
         spec = population_spec(
             self.scenario, behaviour=self.behaviour or Truthful(), cost=cost, response=self._stand_in

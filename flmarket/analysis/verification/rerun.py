@@ -7,7 +7,7 @@ from pathlib import Path
 from flmarket.core.errors import InputError
 from flmarket.core.tracking import counting
 from scenarios.build import Shelf, agents_of, kernels_of, recorded_of
-from scenarios.file.client_files import require_same_devices, require_same_partitions, require_same_trace
+from scenarios.file.client_files import require_same_files
 from scenarios.file.schema import Scenario
 from scenarios.loader import parse
 from scenarios.logs.columns import tables_in
@@ -67,9 +67,7 @@ def require_same_inputs(run: RunDirectory, scenario: Scenario, shelf: Shelf) -> 
             raise InputError(f"{run.path}: data set {name!r} is not the one with which the run was played")
     if agents_of(scenario) != meta["agents"]:
         raise InputError(f"{run.path}: a learned agent is not the one with which the run was played")
-    require_same_trace(scenario, meta, str(run.path))
-    require_same_partitions(scenario, meta, str(run.path))
-    require_same_devices(scenario, meta, str(run.path))
+    require_same_files(scenario, meta, str(run.path))
 
 
 def _differences(one: Path, other: Path) -> Iterator[str]:
