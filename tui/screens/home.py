@@ -155,12 +155,14 @@ or in the folder given with --out. The newest come first."""
     def _open(self, words: list[str]) -> "Iterator[tuple[str, Cells, Session]]":
         """Yield the runs that are open, with what their files say of age and result; they are not listed again."""
         files = {entry.path.absolute(): entry for entry in self.entries if entry.is_run}
-        newest = {session.directory or session: session for session in self._navigator.sessions}
-        for place, session in enumerate(self._navigator.sessions):
-            path = session.directory or Path()
+        # Each is asked once: a run that begins gets its directory meanwhile.
+        placed = [(session, session.directory) for session in self._navigator.sessions]
+        newest = {directory or session: session for session, directory in placed}
+        for place, (session, directory) in enumerate(placed):
+            path = directory or Path()
             known = files.get(path.absolute(), Entry("run", session.label, path))
             entry = replace(known, name=session.label, path=path, state=session.state)
-            if matches(entry.title, words) and newest[session.directory or session] is session:
+            if matches(entry.title, words) and newest[directory or session] is session:
                 yield f"open:{place}", self._say(entry), session
 
     @property

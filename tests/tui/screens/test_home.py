@@ -32,6 +32,7 @@ from tui.state.catalogue import Entry, age
 from tui.state.known_runs import PAPER_POLICIES, paper, recent_runs
 from tui.state.pace import TO_WATCH
 from tui.state.training_log import NEEDED
+from tui.state.watched_run import Session
 from tui.widgets.plot import Plot
 from tui.widgets.preview import Preview, preview
 from tui.widgets.preview_pane import PreviewPane
@@ -444,6 +445,23 @@ async def test_a_run_that_is_open_and_paused_is_listed_once_as_paused(
         opened.miss()
         await until(pilot, lambda: "✘ gone" in text_of(listed), "its state in the list")
         await until(pilot, lambda: "has been removed" in preview_of(screen), "its state in the preview")
+
+
+async def test_a_run_that_gets_its_directory_while_it_is_listed_is_listed(
+    app: MarketApp, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def matches_late(text: str, words: list[str]) -> bool:
+        session.directory = Path("runs/small/random/seed-0000")
+        return True
+
+    async with app.run_test():
+        home = app.screen
+        assert isinstance(home, HomeScreen)
+        session = Session("small")
+        app.runs.sessions.append(session)
+        monkeypatch.setattr(home_screen, "matches", matches_late)
+        assert [shown for _, _, shown in home._open([])] == [session]
+        app.runs.sessions.remove(session)
 
 
 @pytest.mark.slow
