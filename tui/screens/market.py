@@ -41,7 +41,7 @@ class MarketScreen(PlaybackScreen):
             Binding("left_square_bracket,left", "seek(-1)", "Seek: Show the round before", key_display="[ ]"),
             Binding("plus,equals_sign", "faster(1)", "Speed: Play at a higher speed", key_display="+ -"),
             Binding(
-                "i", "intervene", "Intervene: Multiply a budget, or change something else, in a fork beside the run"
+                "i", "intervene", "Intervene: Multiply a budget, or make another intervention, in a fork beside the run"
             ),
             Binding("c", "compare", "Compare: Compare with other runs, or with another policy"),
             Binding("s", "step", "Round: Play or show one round"),

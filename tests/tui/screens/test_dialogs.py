@@ -318,8 +318,13 @@ async def test_a_word_finds_the_command_and_its_key_and_enter_does_it(app: Marke
 
         async def look_for(word: str, command: str) -> str:
             await pilot.press("colon", *word)
-            offered = (await screen_of(pilot, Palette)).query_one(CommandList)
-            await until(pilot, lambda: offered.option_count and command in str(offered.options[0].prompt), word)
+            palette = await screen_of(pilot, Palette)
+            field, offered = palette.query_one(Input), palette.query_one(CommandList)
+            # What letters before the last found is shown until the whole word has been looked for.
+            await until(pilot, lambda: field.value == word, word)
+            await until(pilot, lambda: all(job.is_finished for job in app.workers if job.node is palette), word)
+            assert offered.option_count, f"nothing is found for {word}"
+            assert command in str(offered.options[0].prompt)
             return str(offered.options[0].prompt)
 
         for word, command, key in COMMANDS:
