@@ -32,6 +32,7 @@ from support.pages import parse as parsed
 START = ROOT / "docs/start.md"
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 OWN_TEST = {
+    "docs/auction-based-fl.md",
     "docs/data.md",
     "docs/tutorials/changing.md",
     "docs/extending.md",
