@@ -30,8 +30,8 @@ class FairQueue(Mechanism):
     What is adapted: FairFedJS orders whole jobs, one after the other, by queues for the types of data that they demand,
     and lets them pick clients by reputation, at payments that follow demand. In this market services name clients and
     payments themselves, in sealed offers; so queues belong to services, the order holds for each client, and there is
-    neither reputation nor a payment rule. We know the paper's abstract and a summary, not its equations: those above
-    are ours.
+    neither reputation nor a payment rule: this is an allocation rule, and the payment is the offer. We know the paper's
+    abstract and a summary, not its equations: those above are ours.
     """
 
     summary = "services that won less than their share go first, weighed against their offers (after FairFedJS)"

@@ -13,7 +13,7 @@ class Iterated(PayAsOffered):
     refused offers again, to clients that it has not tried (deferred acceptance: Gale and Shapley, "College admissions
     and the stability of marriage", American Mathematical Monthly 69, 1962; with money, Kelso and Crawford, Econometrica
     50, 1982). The round is cleared when no offer is refused any more, or after the last step. How much more is served
-    than with ``pay-as-offered`` is what bidding once wastes.
+    than with ``pay-as-offered`` is what bidding once wastes. It is an allocation rule: the payment is the offer.
     """
 
     summary = "pay-as-offered; services that were refused may offer again within the round"

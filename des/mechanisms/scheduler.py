@@ -17,6 +17,8 @@ ORDERS = ("random", "fifo", "srsf", "venn")
 class Scheduler(Mechanism):
     """A client serves the K services that come first in the platform's order; each pays what it offered.
 
+    It is an allocation rule, not a payment rule: the payment is the offer.
+
     The orders are those in which resource managers of collaborative learning serve jobs:
 
     * ``random``: anew for each client and round.
