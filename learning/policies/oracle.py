@@ -27,6 +27,10 @@ class CriticalPrices(Policy):
     steps build upon each other, several clients' are averaged. The value only approximates what training yields, and no
     value that is a sum over clients can be exact. So this is a best response to the rivals, not an upper bound.
 
+    It is a heuristic for one round with privileged information, and no oracle of the run: it does not look ahead, and
+    neither its choice nor its score bounds those of other policies. The name stays because stored results and the
+    references of the frozen suite carry it.
+
     Services that all play it do not see each other's offers.
     """
 
