@@ -29,6 +29,9 @@ class Adaptive(Behaviour):
 
     Source: Auer, Cesa-Bianchi, Freund and Schapire, "The nonstochastic multiarmed bandit problem", SIAM Journal on
     Computing 32(1), 2002, section 3.
+
+    Fidelity to Auer et al. (EXP3, 2002): checked:
+    tests/des/test_behaviour.py::test_a_profit_raises_the_weight_of_the_markup_that_earned_it.
     """
 
     def __init__(

@@ -23,6 +23,9 @@ class Ring(Behaviour):
     Sources: bid rotation and cover bidding as in OECD, "Guidelines for fighting bid rigging in public procurement",
     2009; rings in theory: McAfee and McMillan, "Bidding rings", American Economic Review 82(3), 1992. The rule by which
     the members' costs become bids is ours.
+
+    Fidelity to OECD (2009); McAfee and McMillan (1992): interpretation: the rule by which the members' costs become
+    bids is ours.
     """
 
     def __init__(

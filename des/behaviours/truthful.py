@@ -7,7 +7,10 @@ __all__ = ["Truthful"]
 
 
 class Truthful(Behaviour):
-    """Each client bids its cost, as in the paper."""
+    """Each client bids its cost, as in the paper.
+
+    Fidelity to Cheng et al. (2023): checked: tests/des/test_behaviour.py::test_truthful_clients_bid_their_costs.
+    """
 
     def bids(self, round_: int, costs: MicroArray) -> MicroArray:
         """See ``Behaviour.bids``."""

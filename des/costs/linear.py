@@ -8,7 +8,11 @@ __all__ = ["Linear"]
 
 
 class Linear(Cost):
-    """The paper's: the client's type, 1 if none is drawn, times ``per_sample * D - per_emd * EMD``."""
+    """The paper's: the client's type, 1 if none is drawn, times ``per_sample * D - per_emd * EMD``.
+
+    Fidelity to Cheng et al. (2023), eq. (5): checked: tests/des/test_cost.py::test_a_cost_is_that_of_its_formula,
+    tests/des/test_equations.py::test_equation_5_bids_follow_the_data.
+    """
 
     summary = "so much for each image, less so much for each unit of EMD (the paper's)"
 

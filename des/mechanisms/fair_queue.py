@@ -32,6 +32,9 @@ class FairQueue(Mechanism):
     payments themselves, in sealed offers; so queues belong to services, the order holds for each client, and there is
     neither reputation nor a payment rule: this is an allocation rule, and the payment is the offer. We know the paper's
     abstract and a summary, not its equations: those above are ours.
+
+    Fidelity to Shi and Yu (FairFedJS, 2024): interpretation: queues belong to services and order each client; the
+    equations are ours, since the abstract and a summary alone were read.
     """
 
     summary = "services that won less than their share go first, weighed against their offers (after FairFedJS)"

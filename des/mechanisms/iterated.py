@@ -14,6 +14,9 @@ class Iterated(PayAsOffered):
     and the stability of marriage", American Mathematical Monthly 69, 1962; with money, Kelso and Crawford, Econometrica
     50, 1982). The round is cleared when no offer is refused any more, or after the last step. How much more is served
     than with ``pay-as-offered`` is what bidding once wastes. It is an allocation rule: the payment is the offer.
+
+    Fidelity to Gale and Shapley (1962); Kelso and Crawford (1982): interpretation: services offer what their policies
+    say, under budgets and for so many steps, so no stable outcome is claimed.
     """
 
     summary = "pay-as-offered; services that were refused may offer again within the round"

@@ -22,6 +22,13 @@ class ProportionalShare(Mechanism):
     What a client is promised does not depend on its bid, and it serves the best K of what it is promised; so its cost
     is its best bid, as long as services name clients and values by other things than bids. Values may add up to more
     than the budget, promises never do.
+
+    Fidelity to Singer (2010): checked:
+    tests/des/mechanisms/test_tables.py::test_every_round_is_cleared_as_it_was_worked_out_by_hand,
+    tests/des/mechanisms/test_theorems.py::test_no_other_bid_earns_a_client_more.
+
+    Fidelity to Singer (2010), with several buyers: interpretation: a client that several services pick serves those
+    that leave it the most.
     """
 
     summary = "each service buys the best value per price within its budget, at threshold prices (Singer)"

@@ -30,6 +30,9 @@ class Scheduler(Mechanism):
       among those of the others, the scarcest group first. So none is idle where only another group wants it.
 
     Ties end in a keyed draw. What a service still wants of a round are the offers of it that stand.
+
+    Fidelity to Liu et al. (Venn, 2025): interpretation: groups and their owners follow the abstract and the public
+    code, for services and cores in rounds.
     """
 
     summary = "the platform's order decides, not payment: random, first come, shortest remaining service, or Venn's"

@@ -23,6 +23,13 @@ class ScoreAuction(Mechanism):
 
     FMore fixes the number of winners and has one buyer without a budget; the budget and the choice among several
     promises are ours.
+
+    Fidelity to Che (1993): checked:
+    tests/des/mechanisms/test_tables.py::test_every_round_is_cleared_as_it_was_worked_out_by_hand,
+    tests/des/mechanisms/test_theorems.py::test_second_scores_are_paid_up_to_the_best_losing_score.
+
+    Fidelity to Zeng et al. (FMore, 2020): interpretation: the offer stands for s(q), a budget sets the number of
+    winners, and a client chooses among several promises.
     """
 
     summary = (

@@ -16,6 +16,10 @@ class UniformPrice(Mechanism):
     With K cores of one client for sale, and services that want one core each and have no budget, offering one's value
     is a dominant strategy (Vickrey, "Counterspeculation, auctions, and competitive sealed tenders", Journal of Finance
     16, 1961). With budgets, or when a service wants many clients, it need not be: see docs/mechanisms/uniform-price.md.
+
+    Fidelity to Vickrey (1961): checked:
+    tests/des/mechanisms/test_tables.py::test_every_round_is_cleared_as_it_was_worked_out_by_hand,
+    tests/flmarket/benchmark/certify/test_theorems.py::test_no_gain_is_found_where_theory_has_none.
     """
 
     summary = "the K highest payments win, and each pays the highest losing one, at least the bid"

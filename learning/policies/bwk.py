@@ -53,6 +53,9 @@ class ContextualKnapsack(Policy):
     and the budget is for all rounds. Here a round takes a set, budgets lapse unless a scenario has one for the whole
     run, and the worth of single arms is never observed; the regret bounds do not carry over. ``ucb`` is another bandit:
     it fits each round's progress, pays bids, and knows neither refusals nor a price of money.
+
+    Fidelity to Agrawal and Devanur (2016): interpretation: a round takes a set of arms, budgets lapse unless they are
+    for the run, and progress stands for the sum of the arms' rewards.
     """
 
     summary = "contextual bandit with knapsacks: optimistic values and costs over DQI, bid and relative price"

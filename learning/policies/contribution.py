@@ -38,6 +38,9 @@ class Contribution(Policy):
     draw new data in every round, as in the paper's market, there is nothing to learn about a client, and this can do no
     better than a random choice. Clients that always serve together are credited alike: accuracy does not tell them
     apart.
+
+    Fidelity to Wang, Dang and Zhou (2019): interpretation: leave-one-out contributions are estimated from the
+    accuracies alone, and progress is taken to be their sum.
     """
 
     summary = "highest estimated contribution to accuracy first, with a bonus in proportion to it"

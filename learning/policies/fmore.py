@@ -33,6 +33,12 @@ class FMore(Policy):
     * The paper's nodes choose quality and price in equilibrium. Here clients bid by the market's rules, and cannot
       choose their quality; so nothing is claimed about equilibria.
     * One buyer there, several here: an offer may be outbid.
+
+    Fidelity to Che (1993): checked:
+    tests/learning/policies/test_field.py::test_fmore_pays_second_scores_from_public_bids.
+
+    Fidelity to Zeng et al. (FMore, 2020): interpretation: quality is the DQI, s is linear, the budget sets the number
+    of winners, and clients do not choose their quality.
     """
 
     summary = "score auction after FMore: highest score of quality less price first"

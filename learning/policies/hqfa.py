@@ -8,7 +8,11 @@ __all__ = ["HighQualityFirst"]
 
 
 class HighQualityFirst(Preference):
-    """HQFA: the highest DQI first."""
+    """HQFA: the highest DQI first.
+
+    Fidelity to Cheng et al. (2023): checked:
+    tests/learning/client_selection/test_selection.py::test_preference_with_all_the_money_in_the_world.
+    """
 
     summary = "highest data quality indicator first (the paper's HQFA)"
 

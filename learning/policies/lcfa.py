@@ -8,7 +8,11 @@ __all__ = ["LowCostFirst"]
 
 
 class LowCostFirst(Preference):
-    """LCFA: the lowest bids first, so as many clients as possible."""
+    """LCFA: the lowest bids first, so as many clients as possible.
+
+    Fidelity to Cheng et al. (2023): checked:
+    tests/learning/client_selection/test_selection.py::test_preference_with_all_the_money_in_the_world.
+    """
 
     summary = "lowest bids first, as many clients as possible (the paper's LCFA)"
 

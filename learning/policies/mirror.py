@@ -68,6 +68,12 @@ class Mirror(Policy):
     ``pacing`` also cites Balseiro and Gur, but is something else: its multiplier is one markup on all bids, which rises
     with the share of refusals, in a fixed order of clients. Here refusals teach a distribution, and the multiplier
     prices money: the higher it is, the lower are the offers.
+
+    Fidelity to Ayer et al. (1955): checked:
+    tests/learning/policies/test_learned_rivals.py::test_isotonic_shares_by_hand.
+
+    Fidelity to Balseiro, Lu and Mirrokni (2023): interpretation: the price of money charges every offer, refused ones
+    too, and values are estimates.
     """
 
     summary = "first-price pacing: price of money by dual mirror descent, offers shaded by a learned distribution"

@@ -37,6 +37,9 @@ class OortLike(Policy):
     * There is no system utility and no pacer: both are about stragglers, which the paper's slots rule out.
 
     Oort was made for clients that keep their data. Where they draw new data in each round, old losses mean little.
+
+    Fidelity to Lai et al. (Oort, 2021): interpretation: the bid stands for the size of the data, the squared mean loss
+    for the mean of squares, exploration is a share of the budget, and there is no system utility and no pacer.
     """
 
     summary = "Oort-like: highest reported loss times bid, plus staleness; explores unknown clients"

@@ -28,6 +28,9 @@ class RefusalPacing(Policy):
 
     Bids rise with a client's data and fall with its EMD, so the dearest clients have the best data: this is D-first, by
     public prices.
+
+    Fidelity to Balseiro and Gur (2019): interpretation: the multiplier follows the share of refused offers in the place
+    of what was over- or underspent.
     """
 
     summary = "dearest clients first, markup paced by the share of refused offers"

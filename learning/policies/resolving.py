@@ -47,6 +47,9 @@ class Resolving(Policy):
       reward collection problems: unified model and analysis", Operations Research 72, 2024. Their guarantees assume
       known distributions and additive values, which a market of learning rivals does not have. A budget that lapses
       leaves nothing to spread.
+
+    Fidelity to Jasin and Kumar (2012); Balseiro, Besbes and Pizarro (2024): interpretation: values and chances are
+    estimates and not known distributions, and only a budget for the whole run is spread.
     """
 
     summary = "re-solves a knapsack each round: learned values, learned chances to be served, the money left"

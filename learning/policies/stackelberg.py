@@ -31,6 +31,9 @@ class Stackelberg(Policy):
     Ours: the leader's value of quality (concave, as in this literature), the exact search, and the budget. The game
     foresees clients, not rivals: an offer may be outbid. One price for all quality buys the cheapest quality first and
     pays all but the dearest client of those more than the bid.
+
+    Fidelity to Zhan et al. (2020): interpretation: clients take part with all of their data or not at all, and the
+    leader's value of quality, its budget and the exact search are ours.
     """
 
     summary = "Stackelberg leader: one price per unit of data quality, the best given who takes part"

@@ -35,6 +35,9 @@ class BudgetedUCB(Policy):
     environments" (D-LinUCB), NeurIPS 2019; Tran-Thanh et al., "Knapsack based optimal policies for budget-limited
     multi-armed bandits", AAAI 2012. Unlike in C2UCB, the feedback is only the sum (full bandit), because only the whole
     set's accuracy is observed.
+
+    Fidelity to Qin, Chen and Zhu (2014); Russac, Vernade and Cappé (2019); Tran-Thanh et al. (2012): interpretation:
+    the three are combined, and the feedback is one number for the whole set.
     """
 
     summary = "budgeted combinatorial UCB bandit over DQI and bid, old rounds discounted"

@@ -19,6 +19,13 @@ class Krum(Aggregator):
     n >= 2 f + 3. Of one or two updates nothing can be told; their mean is taken. Of models that are equally near, the
     one that is nearer to all is taken first, and of those that are equal in that, too, the one whose first parameter
     that differs is lower. So numbering clients otherwise changes nothing.
+
+    Fidelity to Blanchard et al. (2017): checked:
+    tests/fl/training/test_aggregation.py::test_three_updates_of_three_numbers_by_hand,
+    tests/fl/training/test_aggregation.py::test_krum_guards_against_no_more_attackers_than_the_paper_allows.
+
+    Fidelity to Blanchard et al. (2017), ties and small rounds: interpretation: of one or two updates the mean is taken,
+    and ties are broken without regard to numbering.
     """
 
     def __init__(self, *, share: float = 0.2, keep: int = 1) -> None:

@@ -9,7 +9,11 @@ __all__ = ["Median"]
 
 
 class Median(Aggregator):
-    """The median of each parameter over the clients, whatever their data sizes (Yin et al., 2018)."""
+    """The median of each parameter over the clients, whatever their data sizes (Yin et al., 2018).
+
+    Fidelity to Yin et al. (2018): checked:
+    tests/fl/training/test_aggregation.py::test_three_updates_of_three_numbers_by_hand.
+    """
 
     def aggregate(self, updates: Updates) -> FloatArray:
         models = np.sort(updates.models, axis=0)

@@ -13,6 +13,9 @@ class FedAsync(Trigger):
     """A new model of each update as it arrives, mixed with the old one (Xie, Koyejo and Gupta, 2019).
 
     ``new = (1 - a) old + a model``, with ``a = mixing (1 + staleness)^-exponent``.
+
+    Fidelity to Xie, Koyejo and Gupta (2019): checked:
+    tests/fl/training/test_triggers.py::test_a_stale_update_counts_less.
     """
 
     def __init__(self, *, mixing: float = 0.6, exponent: float = 0.5) -> None:

@@ -10,6 +10,9 @@ class FedBuff(Trigger):
     """A new model as soon as ``buffer`` updates have arrived, stale ones counting less (Nguyen et al., 2022).
 
     An update counts ``(1 + staleness)^-exponent`` of what the client has changed in the model that it began with.
+
+    Fidelity to Nguyen et al. (2022): checked: tests/fl/training/test_triggers.py::test_models_are_due,
+    tests/fl/training/test_triggers.py::test_a_stale_update_counts_less.
     """
 
     def __init__(self, *, buffer: int = 10, exponent: float = 0.5) -> None:

@@ -11,6 +11,12 @@ class WaitForAll(Trigger):
 
     With ``first``, once so many have delivered: who recruits more than that over-selects. Those that deliver later are
     paid, and their updates are not used (Bonawitz et al., 2019).
+
+    Fidelity to Bonawitz et al. (2019): checked:
+    tests/fl/training/test_triggers.py::test_who_waits_for_the_first_recruits_again_once_they_are_there_and_takes_nothing_from_the_late.
+
+    Fidelity to Cheng et al. (2023): checked:
+    tests/fl/training/test_triggers.py::test_who_waits_for_all_recruits_nobody_meanwhile.
     """
 
     def __init__(self, *, first: int | None = None) -> None:

@@ -1,0 +1,39 @@
+"""docs/fidelity.md: what it says of built-in rules is what they say of themselves, and their tests exist."""
+
+import re
+from pathlib import Path
+
+from fidelity import names_a_source, rules, statements, table
+from scenarios.file.reference import renewed
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_table_is_what_the_rules_say() -> None:
+    """If this fails: ``PYTHONPATH=tools python -m fidelity docs/fidelity.md``."""
+    page = (ROOT / "docs" / "fidelity.md").read_text(encoding="utf-8")
+    assert page == renewed(page, table())
+
+
+def test_every_rule_that_names_a_source_says_how_far_it_follows_it() -> None:
+    assert not [(kind, name) for kind, name, rule in rules() if names_a_source(rule) and not statements(rule)]
+
+
+def test_no_paragraph_on_fidelity_is_misspelt() -> None:
+    for kind, name, rule in rules():
+        assert (rule.__doc__ or "").count("Fidelity to") == len(statements(rule)), (kind, name)
+
+
+def test_every_test_that_is_named_exists() -> None:
+    named = [
+        test.strip().rstrip(".")
+        for _, _, rule in rules()
+        for it in statements(rule)
+        if it.how == "checked"
+        for test in it.text.split(",")
+    ]
+    assert named
+    for test in named:
+        file, _, function = test.partition("::")
+        source = (ROOT / file).read_text(encoding="utf-8")
+        assert re.search(rf"def {re.escape(function)}\(", source), test
