@@ -60,7 +60,7 @@ def test_its_scenario_plays_and_verifies(paper: Path, tmp_path: Path) -> None:
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-BY_NUMBER = {"round-robin", "all-in", "fair-query"}
+BY_NUMBER = {"round-robin", "all-in", "fair-query", "rrafl-next-number"}
 """Mechanisms that go by clients' numbers, as the papers' own do."""
 
 
