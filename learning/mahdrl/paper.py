@@ -471,8 +471,8 @@ class Rewards:
 class MahdrlPaper(Policy):
     """Our reading of the paper's Algorithm 1, trained.
 
-    Fidelity to Cheng et al. (2023), Algorithm 1: interpretation: what the text leaves open is read as docs/mahdrl.md
-    says.
+    Fidelity to Cheng et al. (2023), Algorithm 1: interpretation: what the text leaves open is read as
+    research/notebook/algorithm1.md says.
     """
 
     summary = "learned: the paper's Algorithm 1, as we read it; plays only the services that it was trained for"
