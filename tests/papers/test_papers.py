@@ -48,16 +48,26 @@ def test_a_check_holds(paper: Path, check: str, monkeypatch: pytest.MonkeyPatch)
 @pytest.mark.slow
 @pytest.mark.parametrize("paper", PAPERS, ids=lambda paper: paper.name)
 def test_its_scenario_plays_and_verifies(paper: Path, tmp_path: Path) -> None:
-    plugin = ["--plugin", str(paper / "plugins.py")]
-    scenario, runs = str(paper / "scenario.toml"), str(tmp_path / "runs")
     short = [word for key, value in checks(paper).SHORT.items() for word in ("--set", f"{key}={json.dumps(value)}")]
+    plugin = ["--plugin", str(paper / "plugins.py")]
     for words in (
-        ["validate", scenario, *plugin],
-        ["run", scenario, *plugin, *short, "--rounds", "2", "--seeds", "1", "--jobs", "1", "--quiet", "--out", runs],
-        ["verify", runs, *plugin],
+        ["validate", str(paper / "scenario.toml"), *plugin],
+        ["papers", "play", paper.name, *short, "--rounds", "2", "--quiet"],
     ):
         done = shell.flmarket(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
+    assert "valid" in done.stdout
+
+
+def test_all_are_listed_with_what_came_out() -> None:
+    listed = shell.flmarket("papers").stdout
+    assert [paper.name for paper in PAPERS if f" {paper.name} " not in listed] == []
+
+
+def test_a_paper_that_is_not_there_is_an_error_that_names_the_nearest() -> None:
+    done = shell.flmarket("papers", "play", "vern")
+    assert done.returncode == 2
+    assert "'vern' is not a paper; did you mean 'venn'?" in done.stderr
 
 
 BY_NUMBER = {"round-robin", "all-in", "fair-query", "rrafl-next-number"}

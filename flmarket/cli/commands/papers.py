@@ -1,0 +1,76 @@
+"""``flmarket papers``: the papers that can be played; ``papers play KEY`` plays one of them and verifies its runs."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import flmarket
+from flmarket.cli import batches
+from flmarket.cli.arguments import Assignments, Quiet, Seed, load_plugins, options_of, seeds_of, seeds_option
+from flmarket.cli.commands.verify import verify
+from flmarket.cli.console import note
+from flmarket.core.errors import InputError
+from flmarket.core.names import suggest
+from flmarket.core.rich_console import show
+from scenarios.running.run_options import RunOptions
+
+_ROW = re.compile(r"^\| \[(.+?)\]\(([\w-]+)/README\.md\) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+
+papers = typer.Typer(help="List the papers that can be played; `papers play KEY` plays one and verifies its runs.")
+
+
+def _folder() -> Path:
+    folder = Path(flmarket.__file__).parents[1] / "papers"
+    if not (folder / "README.md").is_file():
+        raise InputError("the folder papers is not installed with flmarket; it is in a copy of the repository")
+    return folder
+
+
+def _rows() -> Iterator[tuple[str, str, str, str]]:
+    """Yield key, name, what it is and what came out of each paper, from the table of papers/README.md."""
+    for name, key, about, found in _ROW.findall((_folder() / "README.md").read_text(encoding="utf-8")):
+        yield key, name, about.replace("`", ""), found.replace("`", "")
+
+
+def _keys(incomplete: str) -> list[str]:
+    """Return the papers whose keys begin so, for the shell's completion."""
+    return [key for key, *_ in _rows() if key.startswith(incomplete)]
+
+
+@papers.callback(invoke_without_command=True)
+def list_papers(context: typer.Context) -> None:
+    """List the papers that can be played, and what came out of each."""
+    if context.invoked_subcommand is None:
+        show(["key", "paper", "what it is", "what came out"], _rows())
+
+
+@papers.command("play")
+@options_of(RunOptions)
+def play(
+    key: Annotated[str, typer.Argument(metavar="KEY", help="A paper of the list.", autocompletion=_keys)],
+    seeds: Annotated[str | None, seeds_option("One run for each seed", "0")] = None,
+    seed: Seed = None,
+    assignments: Assignments = None,
+    quiet: Quiet = False,
+    *,
+    options: RunOptions,
+) -> None:
+    """Play a paper's scenario with its plug-ins, verify the runs, and say where its page is.
+
+    Takes the options of `flmarket run`. The commands behind the numbers of the page stand there.
+    """
+    keys = [known for known, *_ in _rows()]
+    if key not in keys:
+        raise InputError(f"{key!r} is not a paper{suggest(key, keys)}")
+    folder, chosen = _folder() / key, seeds_of(seeds, seed, [0])
+    load_plugins([folder / "plugins.py"])
+    scenarios = batches.load_to_play([str(folder / "scenario.toml")], assignments or [], [], [], options)
+    complete, failed = batches.play(scenarios, [], chosen, options, quiet=quiet, first=None, trackers=[])
+    batches.print_results(complete, [*(assignments or []), *(f"{name}={it}" for name, it in options.values.items())])
+    note(f"What the paper claims, and what came out here: {folder / 'README.md'}")
+    if failed:
+        raise typer.Exit(1)
+    verify([run.directory.path for run in complete])
