@@ -148,8 +148,9 @@ async def test_a_whole_sweep_is_started_with_its_policies_and_seeds_and_is_what_
     small: Path, scenario_text: str
 ) -> None:
     out, file = small / "runs", small / "swept.toml"
-    # long enough for its bar to be seen
-    long = re.sub(r"target_accuracy = [\d.]+", "target_accuracy = 1.0", scenario_text).replace("= 12 #", "= 600 #")
+    # Long enough for its bar to be seen, which is there once all have begun: after a slow look the screen rests for ten
+    # seconds.
+    long = re.sub(r"target_accuracy = [\d.]+", "target_accuracy = 1.0", scenario_text).replace("= 12 #", "= 3000 #")
     file.write_text(long + '[sweep]\n"clients.cores" = [1, 2]\n')
     app = MarketApp(out=out, folder=small)
     async with app.run_test(size=(120, 40)) as pilot:
@@ -163,9 +164,8 @@ async def test_a_whole_sweep_is_started_with_its_policies_and_seeds_and_is_what_
         assert app.runs.live == 0 or app.runs.live <= 12
         await until(pilot, lambda: "planning" in text(screen, "#batch-status") or screen.look.runs)
         await until(pilot, lambda: "batch of 12 runs" in text(screen, "#batch-status"))
-        done = {"complete": 12}  # a quick machine may be there before the bar has been painted
-        await until(pilot, lambda: re.search(r"━┄* +\d+%", text(screen, "#batch-status")) or states(screen) == done)
-        await until(pilot, lambda: states(screen) == done)
+        await until(pilot, lambda: re.search(r"━┄* +\d+%", text(screen, "#batch-status")))
+        await until(pilot, lambda: states(screen) == {"complete": 12})
         await until(pilot, lambda: app.runs.live == 0)
         assert app.live_batch.problem == ""
         assert len(app.runs.batch.runs) == 12
