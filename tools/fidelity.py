@@ -31,6 +31,11 @@ class Statement(NamedTuple):
     how: str  # checked or interpretation
     text: str  # the tests, or what is assumed
 
+    @property
+    def tests(self) -> list[str]:
+        """The tests by which it is checked."""
+        return [test.strip() for test in self.text.rstrip(".").split(",")] if self.how == "checked" else []
+
 
 def rules() -> Iterator[tuple[str, str, Any]]:
     """Yield the kind, the name and the class of every built-in rule that may follow a source."""
@@ -59,9 +64,7 @@ def table() -> str:
 
 
 def _cell(statement: Statement) -> str:
-    text = statement.text.rstrip(".")
-    if statement.how == "checked":
-        text = ", ".join(f"`{test.strip()}`" for test in text.split(","))
+    text = ", ".join(f"`{test}`" for test in statement.tests) or statement.text.rstrip(".")
     return f"{statement.how}: {text}"
 
 

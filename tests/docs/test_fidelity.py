@@ -1,12 +1,10 @@
 """docs/fidelity.md: what it says of built-in rules is what they say of themselves, and their tests exist."""
 
 import re
-from pathlib import Path
 
 from fidelity import names_a_source, rules, statements, table
 from scenarios.file.reference import renewed
-
-ROOT = Path(__file__).parents[2]
+from support.pages import ROOT
 
 
 def test_the_table_is_what_the_rules_say() -> None:
@@ -25,13 +23,7 @@ def test_no_paragraph_on_fidelity_is_misspelt() -> None:
 
 
 def test_every_test_that_is_named_exists() -> None:
-    named = [
-        test.strip().rstrip(".")
-        for _, _, rule in rules()
-        for it in statements(rule)
-        if it.how == "checked"
-        for test in it.text.split(",")
-    ]
+    named = [test for _, _, rule in rules() for it in statements(rule) for test in it.tests]
     assert named
     for test in named:
         file, _, function = test.partition("::")
