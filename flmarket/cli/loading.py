@@ -26,7 +26,7 @@ def load_all(
     catalogue: Catalogue | None = None,
 ) -> list[Scenario]:
     """Load all scenarios, so that the problems of all files are shown at once."""
-    overrides = [*assignments, *(f"{key}={it}" for key, it in (values or {}).items())]
+    overrides = all_assignments(assignments, values or {})
     scenarios: list[Scenario] = []
     problems: list[Problem] = []
     for source in sources:
@@ -40,6 +40,11 @@ def load_all(
     if problems:
         raise ScenarioError(problems)
     return scenarios
+
+
+def all_assignments(assignments: Sequence[str], values: Mapping[str, object]) -> list[str]:
+    """Return what ``--set`` gives, and after it what other options set, in the same form."""
+    return [*assignments, *(f"{key}={it}" for key, it in values.items())]
 
 
 def check_policies(names: list[str]) -> None:

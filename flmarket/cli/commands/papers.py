@@ -8,9 +8,7 @@ from typing import Annotated
 import typer
 
 import flmarket
-from flmarket.cli import batches
 from flmarket.cli.arguments import Assignments, Quiet, Seed, load_plugins, options_of, seeds_of, seeds_option
-from flmarket.cli.commands.verify import verify
 from flmarket.cli.console import note
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
@@ -65,11 +63,15 @@ def play(
     keys = [known for known, *_ in _rows()]
     if key not in keys:
         raise InputError(f"{key!r} is not a paper{suggest(key, keys)}")
+    # The list of papers needs none of what playing takes.
+    from flmarket.cli import batches, loading
+    from flmarket.cli.commands.verify import verify
+
     folder, chosen = _folder() / key, seeds_of(seeds, seed, [0])
     load_plugins([folder / "plugins.py"])
     scenarios = batches.load_to_play([str(folder / "scenario.toml")], assignments or [], [], [], options)
     complete, failed = batches.play(scenarios, [], chosen, options, quiet=quiet, first=None, trackers=[])
-    batches.print_results(complete, [*(assignments or []), *(f"{name}={it}" for name, it in options.values.items())])
+    batches.print_results(complete, loading.all_assignments(assignments or [], options.values))
     note(f"What the paper claims, and what came out here: {folder / 'README.md'}")
     if failed:
         raise typer.Exit(1)

@@ -60,7 +60,7 @@ def run(
     with ExitStack() as stack:
         # It imports what it needs while this process imports, reads and checks what to play.
         first = stack.enter_context(Process()) if options.engine == "local" and not dry_run else None
-        from flmarket.cli import batches
+        from flmarket.cli import batches, loading
 
         load_plugins(plugin)
         scenarios = batches.load_to_play(sources, assignments or [], policies, track or [], options)
@@ -70,7 +70,7 @@ def run(
         complete, failed = batches.play(
             scenarios, policies, chosen_seeds, options, quiet=quiet, first=first, trackers=track or []
         )
-    batches.print_results(complete, [*(assignments or []), *(f"{key}={it}" for key, it in options.values.items())])
+    batches.print_results(complete, loading.all_assignments(assignments or [], options.values))
     plain = sources == ["quickstart"] and not policies and str(options.out) == "runs"  # as what it says to type
     if complete and plain and not quiet and sys.stderr.isatty():
         batches.print_next_steps(complete[0])
