@@ -84,6 +84,19 @@ class Response(ABC):
         """
         return awards.cost * quantity
 
+    def best_entry(self, awards: Awards, menu: Menu) -> FloatArray:
+        """Return the quantity [awards] of the entry that leaves each client the most; 0 where all leave it a loss."""
+        payments = np.broadcast_to(menu.payment, (len(awards.price), len(menu.quantity))) / MICRO
+        utility = np.stack(
+            [
+                payments[:, entry] - self.cost(awards, np.full(len(awards.price), quantity))
+                for entry, quantity in enumerate(menu.quantity.tolist())
+            ]
+        )
+        best = utility.argmax(axis=0)
+        chosen: FloatArray = np.where(utility.max(axis=0) < 0, 0.0, menu.quantity[best])
+        return chosen
+
 
 class BestResponse(Response):
     """Clients do what leaves them the most: payment less cost, a concave utility where the cost is convex."""
@@ -95,27 +108,13 @@ class BestResponse(Response):
     def respond(self, awards: Awards) -> FloatArray:
         """Return the best responses: off a menu the entry that leaves the most, else the quantity to 1e-9."""
         if awards.menu is not None:
-            return choice(self, awards, awards.menu)
+            return self.best_entry(awards, awards.menu)
         quantity = np.zeros(len(awards.price))
         for halving in range(1, _HALVINGS + 1):
             step = 2.0**-halving
             quantity += step * (self.marginal(awards, quantity + step) <= awards.price)
         all_of_it = self.marginal(awards, np.ones(len(quantity))) <= awards.price
         return np.where(all_of_it, 1.0, quantity)
-
-
-def choice(response: Response, awards: Awards, menu: Menu) -> FloatArray:
-    """Return the quantity of the entry that leaves each client the most; 0 where all leave it less than nothing."""
-    payments = np.broadcast_to(menu.payment, (len(awards.price), len(menu.quantity))) / MICRO
-    utility = np.stack(
-        [
-            payments[:, entry] - response.cost(awards, np.full(len(awards.price), quantity))
-            for entry, quantity in enumerate(menu.quantity.tolist())
-        ]
-    )
-    best = utility.argmax(axis=0)
-    chosen: FloatArray = np.where(utility.max(axis=0) < 0, 0.0, menu.quantity[best])
-    return chosen
 
 
 def _smaller(job: TrainingJob, size: int) -> TrainingJob:

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from des.mechanism import by_service
-from flmarket import Book, Clearing, Deliveries, Mechanism, allocate, mechanism
+from flmarket import Book, Clearing, Deliveries, Mechanism, allocate, by_service, mechanism
 
 
 @mechanism("pay-for-gain")

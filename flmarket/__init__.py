@@ -13,9 +13,21 @@ if TYPE_CHECKING:
     from des.allocation import NO_CORE, allocate
     from des.behaviour import Behaviour, Outcomes, Setting, behaviour
     from des.cost import Cost, Work, cost
-    from des.mechanism import Asks, Book, Clearing, Deliveries, Mechanism, Menu, RoundView, mechanism
+    from des.mechanism import (
+        Asks,
+        Book,
+        Clearing,
+        Deliveries,
+        Mechanism,
+        Menu,
+        RoundView,
+        by_service,
+        choose,
+        mechanism,
+    )
     from des.observation import Feedback, Observation, Offer, Status
     from des.response import Awards, BestResponse, Response, response
+    from fl.arithmetic.streams import stream
     from fl.data.registry import dataset
     from fl.training.aggregator import Aggregator, Updates, aggregator
     from fl.training.models import model
@@ -33,10 +45,11 @@ if TYPE_CHECKING:
     from learning.client_selection.selection import fill_budget
     from learning.environments.agent_policy import policy_from
     from learning.policy import Policy, PolicyContext, policy
+    from learning.statistics.intervals import mean_interval
     from learning.statistics.measure import measure
     from scenarios.file.problems import ScenarioError
     from scenarios.file.schema import Scenario
-    from scenarios.plugin_files import load_plugin
+    from scenarios.plugin_files import load_plugin, registered
     from scenarios.running.batch import BatchFailed
     from scenarios.running.progress import Tracker
 
@@ -85,6 +98,8 @@ __all__ = [
     "aggregator",
     "allocate",
     "behaviour",
+    "by_service",
+    "choose",
     "contributions",
     "cost",
     "dataset",
@@ -92,6 +107,7 @@ __all__ = [
     "fork",
     "load",
     "load_plugin",
+    "mean_interval",
     "measure",
     "mechanism",
     "model",
@@ -99,10 +115,12 @@ __all__ = [
     "policy",
     "policy_from",
     "read",
+    "registered",
     "response",
     "run",
     "service_env",
     "spaces",
+    "stream",
     "train",
     "trigger",
     "vector_env",
@@ -112,9 +130,21 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "des.allocation": ("NO_CORE", "allocate"),
     "des.behaviour": ("Behaviour", "Outcomes", "Setting", "behaviour"),
     "des.cost": ("Cost", "Work", "cost"),
-    "des.mechanism": ("Asks", "Book", "Clearing", "Deliveries", "Mechanism", "Menu", "RoundView", "mechanism"),
+    "des.mechanism": (
+        "Asks",
+        "Book",
+        "Clearing",
+        "Deliveries",
+        "Mechanism",
+        "Menu",
+        "RoundView",
+        "by_service",
+        "choose",
+        "mechanism",
+    ),
     "des.observation": ("Feedback", "Observation", "Offer", "Status"),
     "des.response": ("Awards", "BestResponse", "Response", "response"),
+    "fl.arithmetic.streams": ("stream",),
     "fl.data.registry": ("dataset",),
     "fl.training.aggregator": ("Aggregator", "Updates", "aggregator"),
     "fl.training.models": ("model",),
@@ -132,10 +162,11 @@ _NAMES: Mapping[str, tuple[str, ...]] = {
     "learning.client_selection.selection": ("fill_budget",),
     "learning.environments.agent_policy": ("policy_from",),
     "learning.policy": ("Policy", "PolicyContext", "policy"),
+    "learning.statistics.intervals": ("mean_interval",),
     "learning.statistics.measure": ("measure",),
     "scenarios.file.problems": ("ScenarioError",),
     "scenarios.file.schema": ("Scenario",),
-    "scenarios.plugin_files": ("load_plugin",),
+    "scenarios.plugin_files": ("load_plugin", "registered"),
     "scenarios.running.batch": ("BatchFailed",),
     "scenarios.running.progress": ("Tracker",),
 }

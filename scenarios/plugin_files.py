@@ -21,6 +21,7 @@ from typing import Any
 
 from flmarket.core.code_digests import imported, modules, package_digest, recorded
 from flmarket.core.errors import InputError
+from flmarket.core.names import suggest
 from flmarket.core.plugin_errors import describe, is_own
 from flmarket.core.plugins import PluginError, Registration
 from scenarios.file.interventions import new_players, services_over_time
@@ -63,15 +64,16 @@ class PluginFile:
         """Its record in meta.json."""
         return {"file": Path(self.path).name, "sha256": self.sha256}
 
-    def load(self) -> None:
+    def load(self) -> ModuleType:
         """Run the file, which registers its plug-ins in this process; one that is loaded already is left alone.
 
         Another text of a file that is loaded takes its place: what the old one registered is dropped. A file that
         cannot be used leaves everything as it was.
         """
+        name = f"flmarket_plugin_{hashlib.sha256(self.text.encode()).hexdigest()[:16]}"
         if self in loaded():
-            return
-        module = ModuleType(f"flmarket_plugin_{hashlib.sha256(self.text.encode()).hexdigest()[:16]}")
+            return sys.modules[name]
+        module = ModuleType(name)
         module.__file__ = self.path
         with ExitStack() as stack:
             for registry in REGISTRIES:
@@ -94,6 +96,7 @@ class PluginFile:
                 raise PluginError(
                     f"{self.path}: registers nothing; put @policy(NAME) or another decorator on what it defines"
                 )
+        return module
 
     def _place(self, error: BaseException) -> str:
         """Return the file, with the line of it that failed."""
@@ -101,16 +104,35 @@ class PluginFile:
         return f"{self.path}:{lines[-1]}" if lines else self.path
 
 
-def load_plugin(path: str | os.PathLike[str]) -> None:
+def load_plugin(path: str | os.PathLike[str]) -> ModuleType:
     """Load a plug-in file: what it registers then works by its name.
 
     Args:
         path: a Python file that registers what it defines by decorators: ``@flmarket.policy("big-spender")``.
 
+    Returns:
+        The module that the file makes, with all that it defines.
+
     Raises:
         PluginError: it cannot be read, or something in it is wrong; says in which line.
     """
-    PluginFile.read(path).load()
+    return PluginFile.read(path).load()
+
+
+def registered(kind: str, name: str) -> Any:
+    """Return what a name stands for, built in or of a plug-in: a class to make objects of, or to base yours on.
+
+    Args:
+        kind: as in messages, such as ``policy``, ``mechanism`` or ``response``.
+        name: as scenarios have it: ``registered("mechanism", "proportional-share")``.
+
+    Raises:
+        InputError: there is no such kind, or nothing of that name; names the nearest.
+    """
+    kinds = {registry.kind: registry for registry in REGISTRIES}
+    if kind not in kinds:
+        raise InputError(f"{kind!r} is no kind of plug-ins{suggest(kind, kinds)}")
+    return kinds[kind].load(name)
 
 
 def loaded() -> list[PluginFile]:

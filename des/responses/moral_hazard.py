@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from des.response import Awards, Response, choice
+from des.response import Awards, Response
 from fl.arrays import FloatArray
 from flmarket.core.plugin_options import in_range
 
@@ -25,7 +25,7 @@ class MoralHazard(Response):
         self._detection = in_range("detection", detection, 0, 1)
 
     def respond(self, awards: Awards) -> FloatArray:
-        return np.ones(len(awards.price)) if awards.menu is None else choice(self, awards, awards.menu)
+        return np.ones(len(awards.price)) if awards.menu is None else self.best_entry(awards, awards.menu)
 
     def work(self, awards: Awards, promised: FloatArray) -> FloatArray:
         shirks = (1 - self._least) * awards.cost > self._detection * awards.price

@@ -4,17 +4,14 @@
 """
 
 from collections.abc import Callable, Iterator
-from math import floor, inf, sqrt
+from math import floor, inf, isnan, nan, sqrt
 from pathlib import Path
 from random import Random
 
 import numpy as np
-from scipy.stats import t as student
 
 import flmarket
-from des.allocation import NO_CORE
-from des.mechanism import MECHANISMS, Book, clearing_of
-from des.money import to_micro
+from flmarket.testing import clear_round
 
 Value = Callable[[frozenset[int]], float]
 Prices = dict[int, float]  # of those who sell
@@ -83,16 +80,11 @@ def cut(edges: list[tuple[int, int]]) -> Value:
 
 
 def paid(name: str, values: list[float], bids: list[float], budget: float, **options: float) -> Prices:
-    """Return what a mechanism of flmarket pays where one service names all clients, in the order of their numbers."""
+    """Return what a mechanism of flmarket pays where one service names all that are worth their bids, by number."""
     flmarket.load_plugin(HERE / "plugins.py")
-    clients, asked = np.arange(len(bids)), to_micro(np.array(bids))
-    book = Book(
-        np.zeros_like(clients), clients, to_micro(np.array(values)), asked, asked, to_micro(np.array([budget])), 1,
-        lambda of: np.asarray(of)[..., None] / len(bids),
-    )  # fmt: skip
-    clearing = clearing_of(MECHANISMS.create(name, **options), book, 1)
-    won = np.flatnonzero(clearing.core != NO_CORE)
-    return dict(zip(won.tolist(), (clearing.price[won] / 1e6).tolist(), strict=True))
+    offers = np.where(np.less_equal(bids, values), values, nan)
+    prices = clear_round(flmarket.registered("mechanism", name)(**options), bids, offers, budget)
+    return {u: price for u, price in enumerate(prices.tolist()) if not isnan(price)}
 
 
 def same(one: Prices, two: Prices) -> bool:
@@ -220,12 +212,6 @@ def check_an_order_by_bids_would_let_sellers_gain() -> None:
     assert found
 
 
-def interval(of: list[float]) -> str:
-    values = np.array(of)
-    half = student.ppf(0.975, len(values) - 1) * values.std(ddof=1) / sqrt(len(values))
-    return f"{values.mean():.1f} [{values.mean() - half:.1f}, {values.mean() + half:.1f}]"
-
-
 def table(count: int = 100, budget: float = 1.0) -> None:
     """Print the welfare that mechanisms reach, % of that of the best set whose costs the budget can pay."""
     for ratio in (0.01, 0.1, 0.5, 1.0):
@@ -234,9 +220,9 @@ def table(count: int = 100, budget: float = 1.0) -> None:
             best = float(np.subtract(*subsets(values, costs, budget)).max())
             for name, shares in reached.items():
                 shares.append(100 * welfare(paid(name, values, costs, budget), values, costs) / best)
-        ahead = [a - b for a, b in zip(reached["bfm-swm"], reached["proportional-share"], strict=True)]
-        cells = " | ".join(interval(shares) for shares in reached.values())
-        print(f"| {ratio} | {cells} | {interval(ahead)} |")
+        ahead = np.subtract(reached["bfm-swm"], reached["proportional-share"])
+        cells = [flmarket.mean_interval(shares).text(".1f") for shares in (*reached.values(), ahead)]
+        print(f"| {ratio} | {' | '.join(cells)} |")
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@ from math import sqrt
 
 import numpy as np
 
-from flmarket import Clearing, Mechanism, allocate, mechanism
+from flmarket import Mechanism, by_service, choose, mechanism
 
 
 @mechanism("bfm-swm")
@@ -28,18 +28,11 @@ class BFMSWM(Mechanism):
     def clear(self, book):
         price = np.zeros(len(book.clients), np.int64)
         picked = np.zeros(len(book.clients), np.bool_)
-        draws = book.tie_order(book.clients)[np.arange(len(book.clients)), book.services]
-        for service in np.unique(book.services):
-            mine = np.flatnonzero(book.services == service)
-            mine = mine[np.argsort(draws[mine], kind="stable")]  # clients' numbers and bids decide no order
+        for service, mine in by_service(book):  # in the order of draws: clients' numbers and bids decide nothing
             values, bids = book.payments[mine].tolist(), book.bids[mine].tolist()
             won, paid = self.bought(values, bids, int(book.budgets[service]))
             picked[mine[won]], price[mine[won]] = True, paid
-        core = np.full(len(book.clients), -1, np.int64)
-        won = np.flatnonzero(picked)
-        gain = (price - book.bids)[won]  # a client serves those who leave it the most; other promises lapse
-        core[won] = allocate(book.services[won], book.clients[won], gain, book.capacity, book.tie_order)
-        return Clearing(core, price)
+        return choose(book, np.flatnonzero(picked), price)
 
     def bought(self, values, bids, budget):
         """Return who is bought from, by their places, and what each is paid; all money in micro-units."""

@@ -3,7 +3,6 @@
 ``python papers/contract-menu/check.py`` prints the table of README.md.
 """
 
-import sys
 from itertools import product
 from pathlib import Path
 from random import Random
@@ -15,8 +14,6 @@ import pandas as pd
 from scipy.optimize import minimize
 
 import flmarket
-from des.mechanism import MECHANISMS
-from des.responses.quadratic import Quadratic
 from flmarket.testing import check_menu, menu_deviations
 
 HERE = Path(__file__).parent
@@ -26,9 +23,11 @@ SHORT = {"sweep": {}, "market.options.kind": "screening", "training.backend": "s
 COSTS, VALUE = (2.0, 3.0, 5.0), 4.0
 
 
+QUADRATIC = flmarket.registered("response", "quadratic")()
+
+
 def plugins() -> ModuleType:
-    flmarket.load_plugin(HERE / "plugins.py")
-    return sys.modules[MECHANISMS.load("contract-menu").__module__]
+    return flmarket.load_plugin(HERE / "plugins.py")
 
 
 def profit(quantity: np.ndarray, payment: np.ndarray, shares: list[float], value: float) -> float:
@@ -86,7 +85,7 @@ def check_the_menu_is_incentive_compatible_and_individually_rational() -> None:
     for costs, shares, value in types(100):
         menu = plugins().ContractMenu(costs=costs, shares=shares, value=value)
         # The larger contracts have a few micro-units more.
-        assert all(it.gain < 1e-5 for it in menu_deviations(menu, Quadratic(), costs))
+        assert all(it.gain < 1e-5 for it in menu_deviations(menu, QUADRATIC, costs))
         quantity, payment = plugins().contracts(costs, shares, value)
         kept = payment - np.array(costs) * quantity**2
         assert abs(kept[-1]) < 1e-9  # the dearest type keeps nothing
@@ -113,13 +112,13 @@ def check_no_menu_earns_the_server_more() -> None:
 
 def check_menus_that_are_broken_on_purpose_have_witnesses() -> None:
     """Each type's best contract at its cost: the others' are worth more to it. A little less pay: the last declines."""
-    found = menu_deviations(plugins().ContractMenu(kind="first-best"), Quadratic(), COSTS)
+    found = menu_deviations(plugins().ContractMenu(kind="first-best"), QUADRATIC, COSTS)
     assert {(it.type, it.contract) for it in found} == {(0, 1), (0, 2), (1, 2)}
     assert np.isclose(found[0].gain, 0.8 - 2 * 0.4**2, atol=1e-5)
     short = plugins().ContractMenu()
-    check_menu(short, Quadratic(), COSTS)
+    check_menu(short, QUADRATIC, COSTS)
     short.payment = short.payment - [0, 0, 10_000]
-    [last] = menu_deviations(short, Quadratic(), COSTS)
+    [last] = menu_deviations(short, QUADRATIC, COSTS)
     assert (last.type, last.contract, round(last.gain, 4)) == (2, None, 0.01)
 
 
@@ -145,9 +144,6 @@ if __name__ == "__main__":
         market = played(name, seeds=10)
         left = (VALUE * market["quantity"] - market["paid"]).groupby(market["seed"]).mean()
         kept = market.groupby("seed")["kept"].mean()
-        half = 2.262 * left.std() / len(left) ** 0.5
         by_type = (VALUE * market["quantity"] - market["paid"]).groupby(market["cost"]).mean()
-        print(
-            f"{name}: {left.mean():.3f} [{left.mean() - half:.3f}, {left.mean() + half:.3f}], n {len(left)};", end=" "
-        )
+        print(f"{name}: {flmarket.mean_interval(left).text('.3f')}, n {len(left)};", end=" ")
         print(f"equal shares {by_type.mean():.4f}; clients keep {kept.mean():.3f}")

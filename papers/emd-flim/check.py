@@ -4,7 +4,7 @@
 """
 
 from collections.abc import Iterator
-from math import exp
+from math import exp, nan
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
@@ -12,11 +12,9 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 import flmarket
-from des.allocation import NO_CORE
-from des.mechanism import MECHANISMS, Book, clearing_of
-from des.money import to_micro
+from flmarket.testing import clear_round
 
-Prices = list[float | None]  # of each client; None for those that do not serve
+Prices = list[float]  # of each client; NaN for those that do not serve
 
 HERE = Path(__file__).parent
 SHORT = {"sweep": {}, "services.server.dataset": "digits", "training.local_epochs": 1, "clients.data_size": [20]}
@@ -27,16 +25,7 @@ CLOSE = 1e-4  # money; ours is in whole micro-units
 
 def proportional_share(bids: list[float], values: list[float], budget: float) -> Prices:
     """Return what flmarket's mechanism pays where one service names all clients."""
-    clients, asked = np.arange(len(bids)), to_micro(np.array(bids))
-    book = Book(
-        np.zeros_like(clients), clients, to_micro(np.array(values)), asked, asked, to_micro(np.array([budget])), 1,
-        lambda of: np.zeros((*np.shape(of), 1)),
-    )  # fmt: skip
-    clearing = clearing_of(MECHANISMS.create("proportional-share"), book, 1)
-    return [
-        None if core == NO_CORE else price / 1e6
-        for core, price in zip(clearing.core.tolist(), clearing.price.tolist(), strict=True)
-    ]
+    return clear_round("proportional-share", bids, values, budget).tolist()
 
 
 def emd_flim(bids: list[float], emd: list[float], budget: float) -> Prices:
@@ -50,7 +39,7 @@ def emd_flim(bids: list[float], emd: list[float], budget: float) -> Prices:
     count, total = 0, 0.0
     while count < len(order) and bids[i := order[count]] / delta[i] < budget / (total + delta[i]):
         count, total = count + 1, total + delta[i]
-    prices: Prices = [None] * len(bids)
+    prices = [nan] * len(bids)
     if count:
         last = order[min(count, len(order) - 1)]
         for i in order[:count]:
@@ -73,17 +62,17 @@ def compared(count: int = 2000) -> dict[str, int]:
     for bids, emd, budget in markets(count):
         theirs = emd_flim(bids, emd, budget)
         ours = proportional_share(bids, [1000 * exp(-each) for each in emd], budget)
-        loses = None in theirs
+        loses = bool(np.isnan(theirs).any())
         found["markets"] += 1
-        found["same winners"] += [price is None for price in theirs] == [price is None for price in ours]
+        found["same winners"] += bool((np.isnan(theirs) == np.isnan(ours)).all())
         found["somebody loses"] += loses
         found["same prices there"] += loses and _close(theirs, ours)
-        found["over the budget"] += sum(price or 0 for price in ours) > budget
+        found["over the budget"] += float(np.nansum(ours)) > budget
     return found
 
 
 def _close(one: Prices, two: Prices) -> bool:
-    return all(a is b if a is None or b is None else abs(a - b) < CLOSE for a, b in zip(one, two, strict=True))
+    return np.allclose(one, two, rtol=0, atol=CLOSE, equal_nan=True)
 
 
 def intensity_auction(bids: list[float], intensity: list[int], budget: float) -> Prices:
@@ -104,7 +93,7 @@ def intensity_auction(bids: list[float], intensity: list[int], budget: float) ->
             total += intensity[i]
         return won
 
-    prices: Prices = [None] * len(bids)
+    prices = [nan] * len(bids)
     for i in winners(order):
         best, total = 0.0, 0
         for j in winners([each for each in order if each != i]):
@@ -126,15 +115,15 @@ def second_compared(count: int = 1000, budget: float = 70.052) -> dict[str, int]
         theirs = intensity_auction(bids, intensity, budget)
         ours = proportional_share(bids, [1000.0 * each for each in intensity], budget)
         found["markets"] += 1
-        found["same winners"] += [price is None for price in theirs] == [price is None for price in ours]
+        found["same winners"] += bool((np.isnan(theirs) == np.isnan(ours)).all())
         found["theirs pays below a bid"] += _below(theirs, bids)
         found["ours pays below a bid"] += _below(ours, bids)
-        found["over the budget"] += sum(price or 0 for price in ours) > budget
+        found["over the budget"] += float(np.nansum(ours)) > budget
     return found
 
 
 def _below(prices: Prices, bids: list[float]) -> bool:
-    return any(price is not None and price < bid - 1e-6 for price, bid in zip(prices, bids, strict=True))
+    return bool((np.array(prices) < np.array(bids) - 1e-6).any())
 
 
 def check_an_example_by_hand() -> None:
@@ -144,7 +133,7 @@ def check_an_example_by_hand() -> None:
     the first loser's bid allow. With R = 8, two win: 5 < 5.333; they get that share.
     """
     emd, bids = [0.0, np.log(2), np.log(4)], [4.0, 2.5, 1.5]
-    for budget, prices in ((9.0, [6.0, 3.0, None]), (8.0, [16 / 3, 8 / 3, None])):
+    for budget, prices in ((9.0, [6.0, 3.0, nan]), (8.0, [16 / 3, 8 / 3, nan])):
         assert _close(emd_flim(bids, emd, budget), prices)
         assert _close(proportional_share(bids, [1000.0, 500.0, 250.0], budget), prices)
 
@@ -173,7 +162,7 @@ def check_the_scenario_draws_and_pays_as_the_public_code_does() -> None:
     for _, offers in played.groupby("round"):
         assert (offers.bid * np.exp(offers.emd)).between(4 - 1e-5, 6 + 1e-5).all()
         prices = emd_flim(offers.bid.tolist(), offers.emd.tolist(), left)
-        assert _close(prices, [paid if paid > 0 else None for paid in offers.paid])
+        assert _close(prices, [paid if paid > 0 else nan for paid in offers.paid])
         left -= offers.paid.sum()
     assert left < 10
 

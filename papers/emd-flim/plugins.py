@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from des.mechanisms.proportional_share import ProportionalShare
-from flmarket import NO_CORE, Clearing, Offer, Policy, mechanism, policy
+from flmarket import NO_CORE, Clearing, Offer, Policy, mechanism, policy, registered
+
+ProportionalShare = registered("mechanism", "proportional-share")
 
 SCALE = 1000.0  # money for a client of EMD 0: far above all bids, so that a value never limits a price
 

@@ -1,15 +1,12 @@
 """FairFedJS as a public note has it: the index by hand, the queues, and who chooses first in a round."""
 
-from functools import partial
 from pathlib import Path
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 
 import numpy as np
 
 import flmarket
-from des.allocation import NO_CORE, tie_order_of
-from des.mechanism import MECHANISMS, Book, clearing_of
-from fl.arithmetic.draws import draw_key
+from flmarket.testing import clear_round
 
 HERE = Path(__file__).parent
 SHORT = {
@@ -21,10 +18,7 @@ SHORT = {
 
 
 def plugins() -> ModuleType:
-    scope = ModuleType("fairfedjs")
-    source = (HERE / "plugins.py").read_text(encoding="utf-8").partition("@mechanism")[0]
-    exec(compile(source, "plugins.py", "exec"), scope.__dict__)  # noqa: S102 - our own formulas, without registering
-    return scope
+    return flmarket.load_plugin(HERE / "plugins.py")
 
 
 def check_the_index_is_that_of_the_note() -> None:
@@ -42,16 +36,9 @@ def check_queues_grow_with_what_is_not_supplied() -> None:
 
 def check_the_job_of_the_lowest_index_chooses_first_and_pays_its_offer() -> None:
     """Two jobs want clients 0 and 1, at 1 and 3 each: money decides at first; with sigma = 0 the longer queue does."""
-    flmarket.load_plugin(HERE / "plugins.py")
-    services, clients = np.divmod(np.arange(4), 2)
-    payments, bids = np.array([1, 1, 3, 3]) * 1_000_000, np.ones(4, np.int64) * 1_000_000
-    ties = partial(tie_order_of, draw_key(7, "ties"), 1, 2)
-    view = SimpleNamespace(record=np.zeros((2, 2, 2), np.int64))
-    book = Book(services, clients, payments, bids, bids, np.full(2, 10_000_000), 1, ties, lambda: view)
-    by_money = MECHANISMS.create("fairfedjs", types=[0, 1], sigma=1.0)
-    first = clearing_of(by_money, book, 1)
-    assert (first.core != NO_CORE).tolist() == [False, False, True, True]
-    assert first.price[2:].tolist() == [3_000_000, 3_000_000]
-    by_need = MECHANISMS.create("fairfedjs", types=[0, 1], sigma=0.0)
+    offers = np.ones((2, 2)), np.array([[1.0, 1.0], [3.0, 3.0]]), 10.0
+    by_money = clear_round(plugins().FairFedJS(types=[0, 1], sigma=1.0), *offers)
+    assert np.array_equal(by_money, [[np.nan] * 2, [3.0, 3.0]], equal_nan=True)
+    by_need = plugins().FairFedJS(types=[0, 1], sigma=0.0)
     by_need.restore({"queue": [2, 0]})
-    assert (clearing_of(by_need, book, 1).core != NO_CORE).tolist() == [True, True, False, False]
+    assert np.array_equal(clear_round(by_need, *offers), [[1.0, 1.0], [np.nan] * 2], equal_nan=True)

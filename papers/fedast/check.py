@@ -2,12 +2,11 @@
 
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
+from types import ModuleType, SimpleNamespace
 
 import numpy as np
 
 import flmarket
-from fl.training.trigger import TRIGGERS, Gathered
 
 HERE = Path(__file__).parent
 SHORT = {
@@ -21,6 +20,10 @@ SHORT = {
 """Settings with which the scenario plays in a second."""
 
 
+def plugins() -> ModuleType:
+    return flmarket.load_plugin(HERE / "plugins.py")
+
+
 def played(**changes: object) -> SimpleNamespace:
     flmarket.load_plugin(HERE / "plugins.py")
     scenario = flmarket.load(HERE / "scenario.toml", SHORT | changes)
@@ -31,17 +34,17 @@ def played(**changes: object) -> SimpleNamespace:
 
 def check_a_buffer_is_a_part_of_the_requests() -> None:
     """The public code's is one 32nd of those that are out, rounded up: 3 of 96, 4 of 100, and at least one."""
-    flmarket.load_plugin(HERE / "plugins.py")
-    made = TRIGGERS.create("fedast", ratio=32)
+    made = plugins().FedAST(ratio=32)
     buffers = {}
     for requests in (10, 96, 100, 288):
-        buffers[requests] = next(n for n in range(1, requests) if made.due(Gathered(n, requests - n, closing=False)))
+        buffers[requests] = next(
+            n for n in range(1, requests) if made.due(flmarket.Gathered(n, requests - n, closing=False))
+        )
     assert buffers == {10: 1, 96: 3, 100: 4, 288: 9}
 
 
 def check_an_update_counts_alike_however_stale() -> None:
-    flmarket.load_plugin(HERE / "plugins.py")
-    assert {TRIGGERS.create("fedast", rate=0.25).share(staleness) for staleness in (0, 1, 50)} == {0.25}
+    assert {plugins().FedAST(rate=0.25).share(staleness) for staleness in (0, 1, 50)} == {0.25}
 
 
 def check_requests_stay_out_and_go_to_the_tasks_that_are_left() -> None:

@@ -1,17 +1,13 @@
 """FedFairMMFL: clients draw tasks as its formula says, and take turns as its public code lets them."""
 
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from types import SimpleNamespace
 
 import numpy as np
 from scipy.stats import chisquare
 
 import flmarket
-from des.allocation import NO_CORE, tie_order_of
-from des.mechanism import MECHANISMS, Book, clearing_of
-from fl.arithmetic.draws import draw_key
+from flmarket.testing import clear_round
 
 HERE = Path(__file__).parent
 SHORT = {
@@ -27,16 +23,10 @@ SHORT = {
 def tasks(mechanism: str, accuracy: list[float], clients: int, number: int = 1, **options: float) -> np.ndarray:
     """Return the task that each client trains in a round in which all services name all clients, [clients]."""
     flmarket.load_plugin(HERE / "plugins.py")
-    services = len(accuracy)
-    nothing = np.zeros(services * clients, np.int64)
-    # What the plug-ins look at; the market gives more.
-    view = SimpleNamespace(number=number, accuracy=np.array(accuracy), data_size=np.full((services, clients), 100))
-    m, c = np.divmod(np.arange(services * clients), clients)
-    ties = partial(tie_order_of, draw_key(7, "ties"), number, services)
-    book = Book(m, c, nothing, nothing, nothing, np.zeros(services, np.int64), 1, ties, lambda: view)
-    served = clearing_of(MECHANISMS.create(mechanism, **options), book, number).core != NO_CORE
-    assert (np.bincount(c[served], minlength=clients) == 1).all()  # one task each
-    return m[served][c[served].argsort()]
+    made, nothing = flmarket.registered("mechanism", mechanism)(**options), np.zeros((len(accuracy), clients))
+    served = ~np.isnan(clear_round(made, nothing, 0, 0, seed=7, number=number, accuracy=accuracy))
+    assert (served.sum(axis=0) == 1).all()  # one task each
+    return served.argmax(axis=0)
 
 
 def check_tasks_are_drawn_as_the_formula_says() -> None:

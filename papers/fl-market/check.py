@@ -4,20 +4,17 @@
 """
 
 from collections.abc import Iterator
-from math import exp, sqrt
+from math import exp, nan, sqrt
 from pathlib import Path
 from random import Random
 from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
 
 import flmarket
-from des.allocation import NO_CORE
-from des.mechanism import MECHANISMS, Book, clearing_of
-from des.money import to_micro
+from flmarket.testing import clear_round
 
-Prices = list[float | None]  # of each owner; None for those who sell nothing
+Prices = list[float]  # of each owner; NaN for those who sell nothing
 
 HERE = Path(__file__).parent
 SHORT = {"sweep": {}, "services.buyer.budget": 3.6}
@@ -38,7 +35,7 @@ def all_in(valuations: list[float], limits: list[float], budget: float) -> Price
     for i in sorted(range(len(limits)), key=lambda i: valuations[i] / limits[i]):
         if (sold + limits[i]) * valuations[i] / limits[i] <= budget:
             sells[i], sold = True, sold + limits[i]
-    return [budget * limit / sold if seller else None for limit, seller in zip(limits, sells, strict=True)]
+    return [budget * limit / sold if seller else nan for limit, seller in zip(limits, sells, strict=True)]
 
 
 def fair_query(valuations: list[float], limits: list[float], budget: float, *, as_coded: bool = False) -> Prices:
@@ -55,28 +52,19 @@ def fair_query(valuations: list[float], limits: list[float], budget: float, *, a
     ]
     k = [*fits, False].index(False)
     if not k:
-        return [None] * owners
+        return [nan] * owners
     price = min(budget / k, valuations[order[k]])
     sellers = range(k) if as_coded else order[:k]
-    return [price if i in sellers else None for i in range(owners)]
+    return [price if i in sellers else nan for i in range(owners)]
 
 
 def paid(name: str, valuations: list[float], limits: list[float], budget: float) -> Prices:
     """Return what the plug-in of that name pays where one buyer names all owners."""
     flmarket.load_plugin(HERE / "plugins.py")
     exact = np.rint(np.array(limits) * 1e9).astype(np.int64)
-    made: Any = MECHANISMS.create(name)
+    made = flmarket.registered("mechanism", name)()
     made.one, made.limits = 10**9, lambda clients: exact[clients]
-    clients, asked = np.arange(len(limits)), to_micro(np.array(valuations))
-    book = Book(
-        np.zeros_like(clients), clients, np.full_like(asked, 10**9), asked, asked, to_micro(np.array([budget])), 1,
-        lambda of: np.zeros((*np.shape(of), 1)),
-    )  # fmt: skip
-    clearing = clearing_of(made, book, 1)
-    return [
-        None if core == NO_CORE else price / 1e6
-        for core, price in zip(clearing.core.tolist(), clearing.price.tolist(), strict=True)
-    ]
+    return clear_round(made, valuations, 1000, budget).tolist()
 
 
 def markets(count: int, seed: int = 1) -> Iterator[tuple[list[float], list[float], float]]:
@@ -89,11 +77,15 @@ def markets(count: int, seed: int = 1) -> Iterator[tuple[list[float], list[float
 
 
 def _close(one: Prices, two: Prices) -> bool:
-    return all(a is b if a is None or b is None else abs(a - b) < CLOSE for a, b in zip(one, two, strict=True))
+    return np.allclose(one, two, rtol=0, atol=CLOSE, equal_nan=True)
 
 
 def _below(prices: Prices, valuations: list[float]) -> bool:
-    return any(price is not None and price < each - CLOSE for price, each in zip(prices, valuations, strict=True))
+    return bool((np.array(prices) < np.array(valuations) - CLOSE).any())
+
+
+def _sold(prices: Prices) -> list[bool]:
+    return (~np.isnan(prices)).tolist()
 
 
 def compared(count: int = 2000) -> dict[str, int]:
@@ -104,10 +96,10 @@ def compared(count: int = 2000) -> dict[str, int]:
         ours, coded = paid("all-in", *market), fair_query(*market, as_coded=True)
         found["markets"] += 1
         found["All-in: same prices"] += _close(ours, all_in(*market)) and not _below(ours, market[0])
-        found["All-in has a seller"] += any(ours)
-        found["All-in spends all"] += any(ours) and abs(sum(each or 0 for each in ours) - market[2]) < 1e-4
+        found["All-in has a seller"] += any(_sold(ours))
+        found["All-in spends all"] += any(_sold(ours)) and abs(np.nansum(ours) - market[2]) < 1e-4
         found["FairQuery: same prices"] += _close(paid("fair-query", *market), fair_query(*market))
-        found["FairQuery as coded has a seller"] += any(coded)
+        found["FairQuery as coded has a seller"] += any(_sold(coded))
         found["FairQuery as coded pays below a valuation"] += _below(coded, market[0])
     return found
 
@@ -119,8 +111,8 @@ def check_an_example_by_hand() -> None:
     FairQuery: all three ask 1. One sells 1/2 for min(3, 1); two would have to sell 1 each.
     """
     valuations, limits = [1.0, 1.0, 1.0], [1.0, 0.5, 0.25]
-    assert _close(paid("all-in", valuations, limits, 3.0), [2.0, 1.0, None])
-    assert _close(paid("fair-query", valuations, limits, 3.0), [1.0, None, None])
+    assert _close(paid("all-in", valuations, limits, 3.0), [2.0, 1.0, nan])
+    assert _close(paid("fair-query", valuations, limits, 3.0), [1.0, nan, nan])
 
 
 def check_prices_are_those_of_the_closed_forms() -> None:
@@ -133,14 +125,12 @@ def check_who_all_in_turns_away_would_cost_too_much() -> None:
     """Of the closed form alone: sellers are paid in proportion to epsilon, and nobody else fits at its own price."""
     for valuations, limits, budget in markets(200, seed=2):
         prices = paid("all-in", valuations, limits, budget)
-        rate = {round(price / limit, 3) for price, limit in zip(prices, limits, strict=True) if price is not None}
-        assert len(rate) <= 1
-        for i, price in enumerate(prices):
+        sold = _sold(prices)
+        assert len({round(prices[i] / limits[i], 3) for i in np.flatnonzero(sold)}) <= 1
+        for i, sells in enumerate(sold):
             each = valuations[i] / limits[i]
-            cheaper = sum(
-                limits[j] for j, sold in enumerate(prices) if sold is not None and valuations[j] / limits[j] < each
-            )
-            assert (price is None) == ((cheaper + limits[i]) * each > budget)
+            cheaper = sum(limits[j] for j in np.flatnonzero(sold) if valuations[j] / limits[j] < each)
+            assert sells == ((cheaper + limits[i]) * each <= budget)
 
 
 def check_all_in_is_not_truthful() -> None:
@@ -148,15 +138,15 @@ def check_all_in_is_not_truthful() -> None:
 
     If it asks 1 per epsilon, it comes first, the other one no longer fits (1.1 x 1.19 > 1.2), and it gets all of 1.2.
     """
-    assert _close(paid("all-in", [1.19, 0.12], [1.0, 0.1], 1.2), [1.2, None])
-    assert _close(paid("all-in", [1.19, 0.10], [1.0, 0.1], 1.2), [None, 1.2])
+    assert _close(paid("all-in", [1.19, 0.12], [1.0, 0.1], 1.2), [1.2, nan])
+    assert _close(paid("all-in", [1.19, 0.10], [1.0, 0.1], 1.2), [nan, 1.2])
 
 
 def check_the_public_code_of_fair_query_takes_the_wrong_owners() -> None:
     """Four owners of budgets 1 ask 10, 1, 2 and 3 of 6: two sell, for 3 each; the code takes the one that asks 10."""
     market = [10.0, 1.0, 2.0, 3.0], [1.0] * 4, 6.0
-    assert _close(paid("fair-query", *market), [None, 3.0, 3.0, None])
-    assert fair_query(*market, as_coded=True) == [3.0, 3.0, None, None]
+    assert _close(paid("fair-query", *market), [nan, 3.0, 3.0, nan])
+    assert _close(fair_query(*market, as_coded=True), [3.0, 3.0, nan, nan])
 
 
 def check_the_scenario_buys_what_it_pays_for() -> None:
@@ -171,7 +161,7 @@ def check_the_scenario_buys_what_it_pays_for() -> None:
     for _, round_ in offers.groupby("round"):
         bids, clients = round_.bid.tolist(), round_.client.tolist()
         prices = all_in(bids, [limits[i] for i in clients], 3.6)
-        assert _close(prices, [price if price > 0 else None for price in round_.paid])
+        assert _close(prices, [price if price > 0 else nan for price in round_.paid])
         assert abs(round_.paid.sum() - 3.6) < CLOSE
     assert all(abs(row["promised"] - limits[row["client"]]) < CLOSE for row in promised)
 

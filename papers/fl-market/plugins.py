@@ -4,9 +4,6 @@ from math import exp, sqrt
 
 import numpy as np
 
-from des.mechanism import by_service, choose
-from des.response import choice
-from fl.arithmetic.streams import stream
 from flmarket import (
     NO_CORE,
     Cost,
@@ -15,11 +12,14 @@ from flmarket import (
     Offer,
     Policy,
     Response,
+    by_service,
+    choose,
     cost,
     dataset,
     mechanism,
     policy,
     response,
+    stream,
 )  # fmt: skip
 
 TENTHS = np.arange(1, 11)
@@ -54,7 +54,7 @@ class SingleMinded(Response):
     """Owners sell what they are asked for, and value it as their whole privacy budget."""
 
     def respond(self, awards):
-        return np.ones(len(awards.price)) if awards.menu is None else choice(self, awards, awards.menu)
+        return np.ones(len(awards.price)) if awards.menu is None else self.best_entry(awards, awards.menu)
 
     def cost(self, awards, quantity):
         return np.where(quantity > 0, awards.cost, 0.0)

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flmarket import Clearing, Mechanism, Offer, Policy, allocate, mechanism, policy
+from flmarket import Mechanism, Offer, Policy, by_service, choose, mechanism, policy
 
 
 def reputation(passed, failed):
@@ -29,19 +29,14 @@ class RRAFL(Mechanism):
 
     def clear(self, book):
         picked, price = np.zeros(len(book.clients), np.bool_), book.bids.copy()
-        for m in np.unique(book.services):
-            mine = np.flatnonzero(book.services == m)
-            ties = book.tie_order(book.clients[mine])[:, m]
+        for m, mine in by_service(book):
             worth = self._reputations(book, mine)
-            order = np.lexsort((ties, book.bids[mine] / worth))
+            order = (book.bids[mine] / worth).argsort(kind="stable")
             ranked = mine[order]
             won, paid = self.bought(book.bids[ranked], worth[order], int(book.budgets[m]), book.clients[ranked])
             won = ranked[won]
             picked[won], price[won] = True, np.clip(np.floor(paid), book.bids[won], book.payments[won])
-        # whom several services have picked serves those that leave it the most above its bid
-        gain, core = (price - book.bids)[picked], np.full(len(picked), -1)
-        core[picked] = allocate(book.services[picked], book.clients[picked], gain, book.capacity, book.tie_order)
-        return Clearing(core, price)
+        return choose(book, picked.nonzero()[0], price)
 
     def bought(self, bids, worth, budget, clients):
         """Return who is bought from, of clients in the order of bids per reputation, and what each is paid."""

@@ -10,7 +10,6 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 import flmarket
 
@@ -83,11 +82,8 @@ def main() -> None:
     levels["mcpc"] = price_of_an_image(TRAINING)
     bought = {rule: images(rule, level, SEEDS) for rule, level in levels.items()}
     for rule, own in bought.items():
-        less = bought["lin"] - own
-        half = stats.t.ppf(0.975, len(own) - 1) * less.std(ddof=1) / len(own) ** 0.5
-        behind = (
-            "" if rule == "lin" else f", {less.mean():,.0f} [{less.mean() - half:,.0f}, {less.mean() + half:,.0f}] less"
-        )
+        less = flmarket.mean_interval(bought["lin"] - own).text(",.0f")
+        behind = "" if rule == "lin" else f", {less} less"
         print(f"{rule} at {levels[rule]:.3g}: {own.mean():,.0f} images{behind}")
 
 

@@ -3,7 +3,6 @@
 ``python papers/stackelberg-data/check.py`` prints the table of README.md.
 """
 
-import sys
 from math import log
 from pathlib import Path
 from random import Random
@@ -14,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 import flmarket
-from des.mechanism import MECHANISMS
 
 HERE = Path(__file__).parent
 SHORT = {"sweep": {}, "training.backend": "surrogate"}
@@ -22,8 +20,7 @@ SHORT = {"sweep": {}, "training.backend": "surrogate"}
 
 
 def plugins() -> ModuleType:
-    flmarket.load_plugin(HERE / "plugins.py")
-    return sys.modules[MECHANISMS.load("shared-reward").__module__]
+    return flmarket.load_plugin(HERE / "plugins.py")
 
 
 def equilibrium(reward: float, unit: list[float]) -> list[float]:

@@ -2,7 +2,6 @@
 
 import numpy as np
 
-from des.response import choice
 from flmarket import Clearing, Mechanism, Offer, Policy, Response, allocate, mechanism, policy, response
 
 HALVINGS = 100  # of the range of totals, to the last bit
@@ -41,7 +40,7 @@ class Contest(Response):
 
     def respond(self, awards):
         if awards.menu is not None:  # then there is no contest
-            return choice(self, awards, awards.menu)
+            return self.best_entry(awards, awards.menu)
         part = np.zeros(len(awards.price))
         for service in np.unique(awards.services):
             mine = awards.services == service

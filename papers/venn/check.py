@@ -10,12 +10,9 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
-from scipy.stats import t
 
 import flmarket
-from des.mechanisms.scheduler import owners
-from flmarket.analysis.results.measures import SECONDS_TO_TARGET
-from flmarket.analysis.results.run_results import read
+from flmarket.testing import clear_round
 
 HERE = Path(__file__).parent
 SHORT = {"sweep": {}, "market.options.order": "venn"}
@@ -25,14 +22,21 @@ SHORT = {"sweep": {}, "market.options.order": "venn"}
 ABLE = np.array([[1] * 8, [0] * 4 + [1] * 4, [0] * 6 + [1] * 2], dtype=np.bool_)
 
 
+def kept_for(kinds: list[int], demands: list[int]) -> list[int]:
+    """Return the kind of job that each device serves where jobs of such kinds and sizes ask for all that can serve."""
+    serves, venn = ABLE[kinds], flmarket.registered("mechanism", "scheduler")(order="venn")
+    paid = clear_round(venn, np.zeros(serves.shape), np.where(serves, 1.0, np.nan), 8, serves=serves, demand=demands)
+    assert ((~np.isnan(paid)).sum(axis=0) == 1).all()  # one job each
+    return np.array(kinds)[np.nanargmax(paid, axis=0)].tolist()
+
+
 def check_scarce_devices_are_kept_for_the_groups_that_have_no_others() -> None:
     """One job each: queues by devices are 1/4, 1/2 and 1/2. No group's is longer than that of a scarcer one."""
-    assert owners(ABLE, [np.array([5])] * 3).tolist() == [0] * 4 + [1] * 2 + [2] * 2
+    assert kept_for([0, 1, 2], [5] * 3) == [0] * 4 + [1] * 2 + [2] * 2
 
 
 def check_a_group_without_jobs_leaves_its_devices_to_the_next_larger_one() -> None:
-    some = ABLE[[0, 2]]  # no job wants memory-rich devices
-    assert owners(some, [np.array([5])] * 2).tolist() == [0] * 6 + [1] * 2
+    assert kept_for([0, 2], [5] * 2) == [0] * 6 + [2] * 2  # no job wants memory-rich devices
 
 
 def check_a_long_queue_takes_over_as_the_public_code_lets_it() -> None:
@@ -41,7 +45,7 @@ def check_a_long_queue_takes_over_as_the_public_code_lets_it() -> None:
     9/4 > 1/2: its devices go to the general jobs, whose queue is then 10 jobs by 6 devices. The best job of 5 waits
     5/2, for which 9 general ones are done in 9/6, and the tenth, of 5, in 14/6: all ten count, and 10/6 > 1/2.
     """
-    assert owners(ABLE, [np.array([1] * 9), np.array([5]), np.array([5])]).tolist() == [0] * 8
+    assert kept_for([0] * 9 + [1, 2], [1] * 9 + [5, 5]) == [0] * 8
 
 
 def check_a_request_never_has_more_devices_than_it_asks_for() -> None:
@@ -62,17 +66,17 @@ def check_a_request_never_has_more_devices_than_it_asks_for() -> None:
 
 
 def interval(values: np.ndarray) -> str:
-    half = t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values))
-    return f"{values.mean():.2f} [{values.mean() - half:.2f}, {values.mean() + half:.2f}]"
+    return flmarket.mean_interval(values).text(".2f")
 
 
 def ratios(folder: str) -> None:
     """Print the mean completion time under each order, and how many times as long it takes at random; by seed."""
     times: dict[str, dict[int, float]] = defaultdict(dict)
-    for run in read([Path(folder)]):
+    seconds = flmarket.registered("measure", "seconds to target")
+    for run in flmarket.read(folder).runs:
         assert run.to_target.reached.all(), (run.policy, run.seed)  # else completion times are lower bounds
         order = run.setting.scenario.market.options["order"]
-        times[order][run.seed] = SECONDS_TO_TARGET.values(run)["market"]
+        times[order][run.seed] = seconds.values(run)["market"]
     seeds = sorted(times["random"])
     columns = {order: np.array([of[seed] for seed in seeds]) for order, of in times.items()}
     for order, own in columns.items():

@@ -3,6 +3,7 @@
 Checks are functions ``check_*`` of ``check.py``, loaded by its path: folders there are named by papers, not for Python.
 """
 
+import ast
 import json
 import re
 from importlib.util import module_from_spec, spec_from_file_location
@@ -20,6 +21,7 @@ from support import shell
 from support.pages import ROOT, commands, leads_somewhere, links, of, parse
 
 FOLDER = ROOT / "papers"
+PACKAGES = {"des", "fl", "flmarket", "learning", "scenarios", "tui"}
 PAPERS = sorted(page.parent for page in FOLDER.glob("*/README.md"))
 PAGES = sorted(FOLDER.rglob("*.md"))
 CHECKS = [
@@ -90,6 +92,16 @@ def test_its_mechanisms_and_responses_keep_their_contracts(paper: Path, monkeypa
 def test_its_plugins_are_short_and_it_is_in_the_index(paper: Path) -> None:
     assert len((paper / "plugins.py").read_text(encoding="utf-8").splitlines()) <= 150
     assert f"({paper.name}/README.md)" in (FOLDER / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*/*.py")), ids=lambda file: f"{file.parent.name}/{file.name}")
+def test_it_uses_the_public_face_alone(file: Path) -> None:
+    """What a paper needs and lacks there is to be mended there."""
+    nodes = [*ast.walk(ast.parse(file.read_text(encoding="utf-8")))]
+    modules = {alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names}
+    modules |= {node.module for node in nodes if isinstance(node, ast.ImportFrom)}
+    ours = {module for module in modules if module.partition(".")[0] in PACKAGES}
+    assert ours <= {"flmarket", "flmarket.testing"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=of)

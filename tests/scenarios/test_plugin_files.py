@@ -28,6 +28,7 @@ from scenarios.plugin_files import (
     loaded,
     packed,
     plugins_of,
+    registered,
     require_loaded,
     unpack,
 )
@@ -99,12 +100,13 @@ def test_a_file_registers_every_kind_of_plugin(write: Write) -> None:
             def clear(self, book):
                 raise NotImplementedError
     """)
-    load_plugin(path)
+    module = load_plugin(path)
     assert POLICIES.names() == [*POLICIES.builtin, "hermit"]
     names = [registry.names()[-1] for registry in (MODELS, DATASETS, MECHANISMS)]
     assert names == ["tiny", "noise", "free"]
+    assert registered("mechanism", "free") is module.Free
     assert [file.path for file in loaded()] == [str(path)]
-    load_plugin(str(path))  # once more changes nothing
+    assert load_plugin(str(path)) is module  # once more changes nothing
     assert POLICIES.names() == [*POLICIES.builtin, "hermit"]
 
 
