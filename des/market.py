@@ -25,7 +25,7 @@ from des.log_records import Kind, Outcome, RoundReport
 from des.mechanism import Mechanism, asks_of
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import Micro, to_micro
-from des.observation import Observation, Offer
+from des.observation import Observation, Offer, Turn
 from des.ongoing import Ongoing
 from des.participation import PublicView, bids_shown, with_budgets
 from des.round_state import Round, round_report
@@ -555,7 +555,7 @@ class Market:
         bids, accounts = bids_shown(current.asks.least, current.active), self.ledger.accounts
         view = self._view(current.number, current.conditions, current.world, bids)
         return {
-            name: self._observation(m, view, accounts[name].free, current.unwilling(m))
+            name: self._observation(m, view, accounts[name].free, current.unwilling(m), current.turn)
             for m, name in ((m, self._names[m]) for m in current.offering)
         }
 
@@ -574,7 +574,14 @@ class Market:
             cores_of=conditions.cores_of,
         )
 
-    def _observation(self, m: int, view: PublicView, budget: Micro, unwilling: BoolArray | None = None) -> Observation:
+    def _observation(
+        self,
+        m: int,
+        view: PublicView,
+        budget: Micro,
+        unwilling: BoolArray | None = None,
+        turn: Turn | None = None,
+    ) -> Observation:
         spec = self.services[m]
         return view.of(
             m,
@@ -585,4 +592,5 @@ class Market:
             privileged=spec.privileged or self._population.spec.disclosure.public_data,
             unwilling=unwilling,
             progress=None if self.ongoing is None else self.ongoing.progress(m, self.now),
+            turn=turn,
         )

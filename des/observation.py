@@ -43,6 +43,14 @@ class Progress(NamedTuple):
     since: float = 0.0  # simulated seconds since the market's last decision; 0 at the first one
 
 
+class Turn(NamedTuple):
+    """Whose turn it is, where clients come one after another."""
+
+    number: int  # from 1
+    of: int  # how many clients come in this round
+    client: int  # the index of the one that is on offer; ``available`` says whether it serves this service
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """One service's view when the bids of a round are closed: the paper's state s_m^n, and its own progress.
@@ -68,7 +76,7 @@ class Observation:
         cores: K, how many services a client can serve at once, at most.
         accuracy: the accuracy of the service's own global model, in [0, 1].
         target_accuracy: the accuracy at which the service leaves.
-        key: identifies the service's own random stream of this round; use ``rng()``.
+        key: identifies the service's own random stream of this round, or of this turn; use ``rng()``.
         offline: clients that cannot be selected in this round; an offer to one is an error. See ``available``.
         privileged: what only policies that declare ``privileged`` see, or all where data are public; otherwise None.
         unwilling: [C] whether a client does not serve this service, at all or at the price that the mechanism asks for,
@@ -82,6 +90,8 @@ class Observation:
             do not. See ``offer_limit``.
         cores_of: [C] how many services each client can serve at once; None if all can serve K. See ``capacity``.
         progress: what the service knows of its own work, where work may outlast a round; otherwise None.
+        turn: the client on offer and how many are still to come, where clients come one after another; None where all
+            come at once, or none comes.
     """
 
     round: int
@@ -103,6 +113,7 @@ class Observation:
     bids_public: bool = True
     cores_of: IntArray | None = None
     progress: Progress | None = None
+    turn: Turn | None = None
 
     @property
     def capacity(self) -> int | IntArray:
@@ -134,7 +145,7 @@ class Observation:
         return mask
 
     def rng(self) -> Generator:
-        """Return a new generator for this service and round: the only randomness that a policy may use to act."""
+        """Return a new generator for this service and round, or turn: all the randomness that a policy may act by."""
         return generator(self.key)
 
 

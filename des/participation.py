@@ -12,7 +12,7 @@ import numpy as np
 from des.clients.population import Qualities
 from des.ledger import Ledger
 from des.money import MICRO, Micro, MicroArray
-from des.observation import Observation, Privileged, Progress, Status
+from des.observation import Observation, Privileged, Progress, Status, Turn
 from des.service import ServiceSpec, ServiceState
 from fl.arithmetic.streams import stream_key
 from fl.arrays import BoolArray, FloatArray, IntArray
@@ -74,12 +74,14 @@ class PublicView(NamedTuple):
         privileged: bool = False,
         unwilling: BoolArray | None = None,  # [C]
         progress: Progress | None = None,
+        turn: Turn | None = None,  # where clients come one after another
     ) -> Observation:
         name, world, bids = self.services[m], self.world, self.bids
         if not self.public_bids:
             bids = np.zeros(self.bids.shape)
             bids[m] = self.bids[m]
         bids.setflags(write=False)
+        purpose = ("policy", name, self.round) if turn is None else ("policy", name, self.round, turn.number)
         return Observation(
             round=self.round,
             rounds=self.rounds,
@@ -91,7 +93,7 @@ class PublicView(NamedTuple):
             cores=self.cores,
             accuracy=accuracy,
             target_accuracy=target_accuracy,
-            key=stream_key(self.seed, "policy", name, self.round),
+            key=stream_key(self.seed, *purpose),
             offline=self.offline,
             privileged=Privileged(world.data_size[m], world.emd[m]) if privileged else None,
             unwilling=unwilling,
@@ -100,6 +102,7 @@ class PublicView(NamedTuple):
             total_left=None if total_left is None else total_left / MICRO,
             cores_of=self.cores_of,
             progress=progress,
+            turn=turn,
         )
 
 

@@ -21,7 +21,7 @@ from des.log_records import (
 )
 from des.mechanism import Asks, Book, Clearing, Deliveries
 from des.money import Micro
-from des.observation import Completed
+from des.observation import Completed, Turn
 from des.offer_checks import CheckedOffer
 from des.reward import reward
 from des.schedule import Conditions
@@ -97,6 +97,11 @@ class Round:
     def at_work(self, m: int) -> list[Job]:
         """Return those of them that are begun."""
         return [job for job in self.jobs_of(m) if job and job.outcome is not Outcome.DECLINED]
+
+    @property
+    def turn(self) -> Turn | None:
+        """The client that comes now, where clients come one after another."""
+        return Turn(self.step + 1, len(self.turns), self.turns[self.step]) if self.turns else None
 
     def unwilling(self, m: int) -> BoolArray | None:
         """Return the clients [C] that service ``m`` cannot have: they do not serve it, or it has tried them already.

@@ -88,6 +88,7 @@ _MARKETS: Mapping[str, list[str]] = {
     "a market with posted prices": ["market.mechanism=posted-price", "market.options.price_per_sample=0.02"],
     "a market whose services offer again": ["market.mechanism=iterated", "clients.cores=1"],
     "a market whose mechanism keeps budgets": ["market.mechanism=proportional-share"],
+    "a market whose clients come one after another": ["market.impressions=sequential", "clients.count=3", "rounds=4"],
 }
 """The paper's market with fewer clients and rounds, and what is different in others."""
 _MISREPORTS = ["clients.behaviour.kind=misreport", "clients.behaviour.options.size=0.5"]
@@ -131,8 +132,9 @@ def check_mechanism(mechanism: type[Mechanism], **options: Any) -> None:
                 "numbering clients otherwise changes who is served, or at what price; book.tie_order breaks ties",
             )
     for kind, changes in _MARKETS.items():
-        refused = ("market.mechanism", *(["services.mnist.total_budget"] if mechanism.platform_budget else []))
-        if not any(change.startswith(refused) for change in changes):
+        refused = {"market.mechanism": True, "services.mnist.total_budget": mechanism.platform_budget}
+        refused["market.impressions"] = not mechanism.by_client
+        if not any(refused.get(change.partition("=")[0]) for change in changes):
             create = partial(mechanism, **options)
             _check_market(f"{who}, {kind}", partial(_setup, kind, mechanism=create))
 

@@ -19,17 +19,17 @@ SHORT: dict[str, Any] = {}
 
 C = 0.05  # of ortb
 GRIDS = {
-    "const": np.arange(0.02, 0.2, 0.02),
-    "rand": np.arange(0.04, 0.4, 0.04),
-    "lin": np.arange(0.02, 0.2, 0.02),
-    "ortb": np.arange(0.04, 0.8, 0.08),
+    "rtb-const": np.arange(0.02, 0.2, 0.02),
+    "rtb-rand": np.arange(0.04, 0.4, 0.04),
+    "rtb-lin": np.arange(0.02, 0.2, 0.02),
+    "rtb-ortb": np.arange(0.04, 0.8, 0.08),
 }
 TRAINING, SEEDS = range(100, 105), range(20)
 
 
 def played(rule: str, level: float, seeds: Iterable[int] = (0,)) -> Any:
     """Return the offers of runs in which the buyer follows a rule."""
-    options = {"level": float(level), **({"c": C} if rule == "ortb" else {})}
+    options = {"level": float(level), **({"c": C} if rule == "rtb-ortb" else {})}
     buyer = {"services.buyer.policy": rule, "services.buyer.policy_options": options}
     scenario = flmarket.load(HERE / "scenario.toml", {"runs": [], **buyer})
     with TemporaryDirectory() as out:
@@ -45,20 +45,19 @@ def images(rule: str, level: float, seeds: Iterable[int]) -> Any:
 
 def price_of_an_image(seeds: Iterable[int]) -> float:
     """Return what an image costs who buys from all owners: each takes the highest of the rivals' offers."""
-    offers = played("const", 0.0, seeds).query("service != 'buyer'")
+    offers = played("rtb-const", 0.0, seeds).query("service != 'buyer'")
     owners = offers.groupby(["seed", "client"])
     return float(owners.payment.max().sum() / owners.data_size.first().sum())
 
 
 def check_bids_follow_the_formulas() -> None:
     """Owners have 500 to 5,000 images, 2,750 on average."""
-    flmarket.load_plugin(HERE / "plugins.py")
     for rule, level, formula in (
-        ("const", 0.03, lambda _, b: b - 0.03),
-        ("mcpc", 0.00002, lambda u, b: b - 0.00002 * u),
-        ("lin", 0.011, lambda u, b: b - 0.011 * u / 2750),
+        ("rtb-const", 0.03, lambda _, b: b - 0.03),
+        ("rtb-mcpc", 0.00002, lambda u, b: b - 0.00002 * u),
+        ("rtb-lin", 0.011, lambda u, b: b - 0.011 * u / 2750),
         # Where the derivative of u b / (C + b) is lambda times that of b^2 / (C + b), with the level for 2750 / lambda.
-        ("ortb", 0.2, lambda u, b: b * (b + 2 * C) - C * 0.2 * u / 2750),
+        ("rtb-ortb", 0.2, lambda u, b: b * (b + 2 * C) - C * 0.2 * u / 2750),
     ):
         offers = played(rule, level).query("service == 'buyer'")
         assert offers.paid.sum() < 2.5  # what money is left cuts no bid
@@ -67,8 +66,7 @@ def check_bids_follow_the_formulas() -> None:
 
 
 def check_the_second_price_is_paid() -> None:
-    flmarket.load_plugin(HERE / "plugins.py")
-    offers = played("lin", 0.08)
+    offers = played("rtb-lin", 0.08)
     for _, of_one in offers.groupby("client"):
         payments = of_one.payment.sort_values().to_list()
         won = of_one[of_one.paid.notna()]
@@ -77,13 +75,12 @@ def check_the_second_price_is_paid() -> None:
 
 
 def main() -> None:
-    flmarket.load_plugin(HERE / "plugins.py")
     levels = {rule: max(grid, key=lambda it, r=rule: images(r, it, TRAINING).mean()) for rule, grid in GRIDS.items()}
-    levels["mcpc"] = price_of_an_image(TRAINING)
+    levels["rtb-mcpc"] = price_of_an_image(TRAINING)
     bought = {rule: images(rule, level, SEEDS) for rule, level in levels.items()}
     for rule, own in bought.items():
-        less = flmarket.mean_interval(bought["lin"] - own).text(",.0f")
-        behind = "" if rule == "lin" else f", {less} less"
+        less = flmarket.mean_interval(bought["rtb-lin"] - own).text(",.0f")
+        behind = "" if rule == "rtb-lin" else f", {less} less"
         print(f"{rule} at {levels[rule]:.3g}: {own.mean():,.0f} images{behind}")
 
 

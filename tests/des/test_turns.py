@@ -93,6 +93,33 @@ def test_clients_that_are_added_do_not_change_the_order_of_the_others() -> None:
     assert [it for it in orders[1] if it < 6] == orders[0]
 
 
+def test_services_know_whose_turn_it_is_and_how_many_are_to_come(make_market: MakeMarket) -> None:
+    """Four of six come; each turn has a generator of its own, which a market played again has, too."""
+    drawn = []
+    for _ in range(2):
+        market = make_market(
+            ["alpha", "beta"], sequential=True, count=6, interventions=[Change(1, offline=frozenset({3, 5}))]
+        )
+        seen, turns, numbers = market.open_round(), [], []
+        while seen:
+            assert seen["alpha"].turn == seen["beta"].turn
+            assert np.flatnonzero(seen["alpha"].available).tolist() == [seen["alpha"].turn.client]
+            turns.append(seen["alpha"].turn)
+            numbers += [it.rng().random() for it in seen.values()]
+            seen = market.offer(dict.fromkeys(seen, Offer.none()))
+        market.close_round()
+        assert [(it.number, it.of) for it in turns] == [(1, 4), (2, 4), (3, 4), (4, 4)]
+        assert len(set(numbers)) == 8
+        drawn.append(numbers)
+    assert drawn[0] == drawn[1]
+
+
+def test_where_all_come_at_once_it_is_nobodys_turn(make_market: MakeMarket) -> None:
+    market = make_market(["alpha", "beta"])
+    assert {it.turn for it in market.open_round().values()} == {None}
+    assert market.preview("alpha").turn is None
+
+
 def test_where_no_client_is_there_services_decide_once(make_market: MakeMarket) -> None:
     market = make_market(["alpha", "beta"], sequential=True, interventions=[Change(1, offline=frozenset(range(3)))])
     assert not any(it.available.any() for it in market.open_round().values())

@@ -91,7 +91,7 @@ def test_every_command_runs_with_plugins_from_files(run: Run) -> None:
         "on_delivery.py",
         "image_price.py",
         "best_gain.py",
-        "linear_bidder.py",
+        "paced_bidder.py",
         "reputation.py",
         "one_budget.py",
         "on_record.py",

@@ -1,0 +1,1 @@
+"""Bidders of display advertising, which value one client after another."""
