@@ -78,7 +78,8 @@ class Bench:
         spec = PopulationSpec(market.cores, (Group(clients, (IMAGES,), (0.0,), Linear(per_sample=0.0)),))
         population = Population(spec, [LABELS] * services, [PUBLISHED] * services, market.seed)
         self._world = population.draw(1)
-        self._platform = Platform(population, Durations(0.0, 0.0), mechanism, market.seed)
+        # A copy plays: the mechanism that is given stays as it was, for ``truly`` to begin with.
+        self._platform = Platform(population, Durations(0.0, 0.0), deepcopy(mechanism), market.seed)
         budgets = {f"service-{m + 1}": budget for m, budget in enumerate(market.budgets.tolist())}
         self._specs = tuple(
             ServiceSpec(name, "mnist", LABELS, PUBLISHED, budget, 1.0, 2.0, 1, "certify")

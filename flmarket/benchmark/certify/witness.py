@@ -1,12 +1,13 @@
 """A witness: a market in which a party gains by misreporting, as a scenario that ``flmarket run`` plays.
 
-It has two runs of one round each: all report the truth; and one party misreports. Services are of the policy ``worth``
-with the values that they report. Data sets all have the same size, so that a client's EMD makes its bid, and the list
-of EMDs is laid out such that the run's seed draws for each service and client the EMD of its bid.
+It has two runs: all report the truth; and one party misreports. Services are of the policy ``worth`` with the values
+that they report. Data sets all have the same size, so that a client's EMD makes its bid, and the list of EMDs is laid
+out such that the run's seed draws for each round, service and client the EMD of its bid.
 """
 
 import shlex
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ import numpy as np
 import tomlkit
 
 from des.clients.data_sources import draw_pairs
+from des.log_records import RoundReport
 from des.mechanism import MECHANISMS
 from des.money import MICRO, Micro, MicroArray, text
 from fl.arithmetic.draws import draw_key
@@ -23,7 +25,7 @@ from flmarket.benchmark.certify.players import Bench
 from flmarket.benchmark.certify.sampling import IMAGES, MOST_BID, TICK, SampledMarket
 from flmarket.benchmark.certify.search import Gain
 from flmarket.core.files import asked_for
-from learning.play_round import play_round
+from learning.play_round import play
 from scenarios.build import Shelf, build
 from scenarios.loader import parse, points
 
@@ -52,7 +54,7 @@ def write_witness(plan: AttackPlan, gain: Gain, folder: Path, plugins: Sequence[
         return f"{words(gain, plan.rounds)} (not written as a scenario: {error})"
     with asked_for(path) as file:
         file.write(scenario)
-    return f"{path}: {words(gain)}\n  {_command(str(path), gain, plugins)}"
+    return f"{path}: {words(gain, plan.rounds)}\n  {_command(str(path), gain, plugins)}"
 
 
 def _command(file: str, gain: Gain, plugins: Sequence[Path]) -> str:
@@ -90,21 +92,40 @@ def words(gain: Gain, rounds: int = 1) -> str:
 
 
 def witness(plan: AttackPlan, gain: Gain, plugins: Sequence[Path] = ()) -> str:
-    """Return the text of the scenario that shows a gain; what comes of it when it is played is the gain itself."""
-    if plan.rounds > 1:
-        raise NoScenarioError("it takes more than one round")
+    """Return the text of the scenario that shows a gain; what comes of it when it is played is the gain itself.
+
+    Over several rounds a mechanism may go by accuracies, which are the played market's own: there it may come to
+    another gain, and the text has that.
+    """
+    text = _written(plan, gain, plugins)
+    played = _replayed(text, gain)
+    if played == [gain.truthful, gain.misreporting]:
+        return text
+    there = replace(gain, truthful=played[0], misreporting=played[1])
+    if plan.rounds == 1 or not there.found:
+        raise NoScenarioError("the policy worth offers something else than the players of this market")
+    return _written(plan, there, plugins)
+
+
+def _written(plan: AttackPlan, gain: Gain, plugins: Sequence[Path]) -> str:
+    """Return the text of the scenario, before it is played."""
     market = gain.market
-    bench = Bench(MECHANISMS.create(plan.mechanism, **plan.options), market)
+    bench = Bench(MECHANISMS.create(plan.mechanism, **plan.options), market, plan.rounds)
     honest = gain.honest or market
-    reports = (honest.values, honest.costs), bench.reports(gain.side, gain.party, gain.report)
-    played = [bench.play(*each) for each in reports]
-    values, bids = map(list, zip(*reports, strict=True))
+    length = len(gain.report) // bench.parts
+    parts = [gain.report[place : place + length] for place in range(0, len(gain.report), length)]
+    lies = [bench.reports(gain.side, gain.party, part) for part in parts]
+    values = [honest.values, lies[0][0]]
+    played = [bench.play(values[0], honest.costs), bench.play(*lies[0])]
+    if plan.rounds > 1 and (bench.posted or (lies[0][0] != lies[1][0]).any()):
+        raise NoScenarioError("its services offer otherwise in even rounds")
     if bench.posted:  # the policy does not know that no client is paid more: it is given what services offer
         values = [np.maximum(it.offered, 0) for it in played]
-    scenario = _comments(plan, gain, plugins) + tomlkit.dumps(_scenario(plan, gain, values, bids))
-    if _replayed(scenario, gain) != [gain.truthful, gain.misreporting]:
-        raise NoScenarioError("the policy worth offers something else than the players of this market")
-    return scenario
+    bids = [
+        np.stack([each[number % len(each)] for number in range(plan.rounds)])
+        for each in ([honest.costs], [bids for _, bids in lies])
+    ]
+    return _comments(plan, gain, plugins) + tomlkit.dumps(_scenario(plan, gain, values, bids))
 
 
 def _comments(plan: AttackPlan, gain: Gain, plugins: Sequence[Path]) -> str:
@@ -119,7 +140,7 @@ def _comments(plan: AttackPlan, gain: Gain, plugins: Sequence[Path]) -> str:
         f"#     {_command(name, gain, plugins)}",
         "#",
         "# The first run plays the truth, the second the misreport:",
-        f"# {words(gain)}.",
+        f"# {words(gain, plan.rounds)}.",
         "#",
         f"# true values of the clients, and what their work costs them{' as two' * (gain.side == 'sybils')}:",
         *amounts,
@@ -129,7 +150,7 @@ def _comments(plan: AttackPlan, gain: Gain, plugins: Sequence[Path]) -> str:
 
 
 def _scenario(plan: AttackPlan, gain: Gain, values: list[MicroArray], bids: list[MicroArray]) -> dict[str, Any]:
-    """Return the scenario; ``values`` and ``bids`` are what the services and the clients report in each of two runs."""
+    """Return the scenario; values [M, C] and bids [rounds, M, C] are what is reported in each of two runs."""
     market, (services, clients) = gain.market, gain.market.values.shape
     sizes, emds = _layout(market, *bids)
     runs: list[dict[str, Any]] = [{}, {}]
@@ -141,8 +162,8 @@ def _scenario(plan: AttackPlan, gain: Gain, values: list[MicroArray], bids: list
                 run[f"services.service-{m + 1}.policy_options.values"] = (worth[m] / MICRO).tolist()
     return {
         "name": f"{plan.mechanism}-{gain.side}",
-        "description": words(gain),
-        "rounds": 1,
+        "description": words(gain, plan.rounds),
+        "rounds": plan.rounds,
         "dqi": "published",
         "clients": {
             "count": clients,
@@ -172,13 +193,13 @@ def _scenario(plan: AttackPlan, gain: Gain, values: list[MicroArray], bids: list
 def _layout(market: SampledMarket, costs: MicroArray, asked: MicroArray) -> tuple[int, list[list[float]]]:
     """Return how often the size must be listed, and the list of EMDs for the costs and that for the bids ``asked``.
 
-    They are the shortest in which all bids have a place; pairs of a service and a client that do not ask the same in
-    both runs need places of their own. In places that are not drawn the EMD is 0.
+    Both are [rounds, M, C]. The lists are the shortest in which all bids have a place; pairs of a service and a client
+    that do not ask the same in both runs need places of their own. In places that are not drawn the EMD is 0.
     """
-    key, (services, clients) = draw_key(market.seed, "quality"), asked.shape
+    key, (rounds, services, clients) = draw_key(market.seed, "quality"), asked.shape
     wanted = list(zip(costs.ravel().tolist(), asked.ravel().tolist(), strict=True))
     for sizes, emds in product(range(1, LONGEST + 1), repeat=2):
-        places = draw_pairs(key, np.array(1), services, clients, sizes * emds) % emds
+        places = draw_pairs(key, np.arange(1, rounds + 1), services, clients, sizes * emds) % emds
         bids: dict[int, tuple[Micro, Micro]] = {}
         if all(bids.setdefault(place, bid) == bid for place, bid in zip(places.ravel().tolist(), wanted, strict=True)):
             placed = [bids.get(place, (MOST_BID, MOST_BID)) for place in range(emds)]
@@ -194,10 +215,11 @@ def _replayed(scenario: str, gain: Gain) -> list[Micro]:
         points(parse(scenario, "witness")), (gain.honest or gain.market, gain.market), strict=True
     ):
         setup = build(point.scenario, gain.market.seed, Shelf())
-        report = play_round(setup.market, setup.policies)
+        reports: list[RoundReport] = []
+        play(setup.market, setup.policies, [reports.append])
         setup.market.close()
         has = 0
-        for offer in report.offers:
+        for offer in (it for report in reports for it in report.offers):
             m = int(offer.service.removeprefix("service-")) - 1
             if offer.paid is not None and (m if gain.side == "services" else offer.client) in names:
                 worth = int(market.values[m, offer.client]) - offer.paid

@@ -123,8 +123,8 @@ def test_a_rule_that_remembers_is_attacked_over_several_rounds(monkeypatch: pyte
     assert found.title().endswith(", over 10 rounds, with a misreport for odd rounds and one for even ones")
     line = write_witness(longer, found.gaining("clients")[0], tmp_path)
     assert " in odd rounds of service-1, whose work costs it " in line
-    assert "it has 17.385000 of 10 rounds instead of 10.480000" in line
-    assert line.endswith("(not written as a scenario: it takes more than one round)")
+    assert "it has 17.705000 of 10 rounds instead of 10.800000" in line
+    assert line.endswith("(not written as a scenario: its services offer otherwise in even rounds)")
 
 
 def test_a_client_that_is_too_dear_for_the_budget_gets_half_of_its_data_sold_as_two() -> None:

@@ -1,6 +1,9 @@
 """What players do who tell the truth, and what comes of it."""
 
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import MICRO
+from flmarket.benchmark.certify.players import Bench
+from flmarket.benchmark.certify.sampling import Sizes, sample
 
 
 def test_a_service_offers_the_value_best_value_per_bid_first_as_far_as_its_budget_goes(bench) -> None:
@@ -39,3 +42,18 @@ def test_gains_are_true_values_less_prices_and_prices_less_true_costs_whatever_i
     assert gain == 2_500_000
     assert not market.truly("services", 0, (400_000,))[0].served[0].any()
     assert market.plays == 3
+
+
+def test_what_a_mechanism_learns_on_the_bench_is_not_there_when_it_begins_afresh() -> None:
+    class Counts(PayAsOffered):
+        closed = 0
+
+        def close(self, book, clearing):
+            self.closed += 1
+
+    given = Counts()
+    bench = Bench(given, sample(Sizes(), 0, 0), rounds=3)
+    bench.play()
+    assert given.closed == 0
+    assert bench.truly("clients", 0, tuple(bench.market.costs[:, 0].tolist()) * 2)[1] > 0
+    assert given.closed == 0

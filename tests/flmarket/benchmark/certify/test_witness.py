@@ -1,18 +1,22 @@
 """A witness is a scenario: loaded and run like any other, it shows what the certificate says."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 
+from des.mechanism import MECHANISMS, Clearing
+from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import text, to_micro
 from flmarket.benchmark.certify import witness
 from flmarket.benchmark.certify.certificate import AttackPlan, certify
 from flmarket.benchmark.certify.players import SIDES
 from flmarket.benchmark.certify.sampling import Sizes, sample
 from flmarket.benchmark.certify.search import Gain
-from scenarios.build import Shelf
+from scenarios.build import Shelf, build
 from scenarios.loader import load, parse, points
 from scenarios.running.planning import plan
 from scenarios.running.runner import execute
@@ -47,6 +51,44 @@ def test_the_logs_of_its_runs_show_the_gain(tmp_path: Path, mechanism, options, 
         has.append(int(each[(services if side == "services" else clients) == gain.party].sum()))
     assert has == [gain.truthful, gain.misreporting]
     assert has[1] > has[0]
+
+
+def test_over_several_rounds_it_bids_otherwise_in_odd_and_in_even_ones() -> None:
+    attack = AttackPlan("uniform-price", shape=Sizes(2, 2, 1), markets=2, tries=20, rounds=3)
+    gain = certify(attack).gaining("clients")[0]
+    written = witness.witness(attack, gain)
+    assert f"it has {text(gain.misreporting)} of 3 rounds instead of {text(gain.truthful)}" in written
+    rounds = []
+    for point in points(parse(written)):
+        setup = build(point.scenario, gain.market.seed, Shelf())
+        rounds.append([setup.market.population.draw(number).bid[:, gain.party].tolist() for number in (1, 2, 3)])
+        setup.market.close()
+    odd, even = np.split(np.array(gain.report), 2)
+    assert rounds == [[[*gain.truth[:2]]] * 3, [odd.tolist(), even.tolist(), odd.tolist()]]
+
+
+class ByAccuracy(PayAsOffered):
+    """Pays bids, and nobody once a model is imperfect: in every other sampled market all are perfect."""
+
+    def __init__(self) -> None:
+        self.over = False
+
+    def clear(self, book):
+        core = super().clear(book).core
+        return Clearing(np.where(self.over, -1, core), book.bids)
+
+    def close(self, book, clearing):
+        self.over = self.over or any(it.after < 1 for it in book.deliveries)
+
+
+def test_where_a_mechanism_goes_by_accuracies_the_witness_has_what_comes_of_it_in_its_own_market(monkeypatch) -> None:
+    monkeypatch.setattr(MECHANISMS, "_registered", {})
+    MECHANISMS.register("by-accuracy", ByAccuracy)
+    attack = AttackPlan("by-accuracy", shape=Sizes(2, 2, 1), markets=2, tries=20, rounds=3)
+    gain = next(it for it in certify(attack).gaining("clients") if it.market.seed == 1)
+    [has] = re.findall(r"^# .* has (\S+) of 3 rounds instead of (\S+)\.$", witness.witness(attack, gain), re.MULTILINE)
+    assert float(has[0]) > float(has[1])
+    assert to_micro(float(has[0])) < gain.misreporting
 
 
 def test_the_words_name_the_lies_alone() -> None:
