@@ -17,6 +17,7 @@ from flmarket.analysis.results.measures import AUC
 from flmarket.analysis.results.report_tables import finding
 from flmarket.core.text import counted
 from learning.statistics.intervals import FEWEST
+from scenarios.logs.reading import LogError
 from scenarios.logs.run_state import RunState
 from tui.screens.export_dialog import ExportDialog
 from tui.screens.navigation import Navigator
@@ -177,6 +178,14 @@ that are clear (their interval is without 0) are green where they are for the be
             return
         for session in self.sessions:
             session.seen(self)
+        try:
+            self._show()
+        except LogError as error:
+            for session in self.sessions:
+                if session.history.reading is not None:
+                    session.spoil(error)  # which has the screen drawn again
+
+    def _show(self) -> None:
         # Once: runs are read in threads, and what is known of them may change meanwhile.
         rounds, shown = self._rounds, self.shown
         baseline, colors = self._baseline_of(shown), self._colors(shown)

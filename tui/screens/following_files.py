@@ -9,7 +9,9 @@ from textual.timer import Timer
 
 INTERVAL, AT_REST = 0.5, 1.5  # seconds between two looks; where the last one found nothing new
 
-SHARE = 20  # A look takes at most this part of the time: one that takes long, on a slow disk, comes less often
+# A look takes at most this part of the time: one that takes long, on a slow disk, comes less often. What counts is the
+# faster of the last two: one that reads everything, or imports what it needs, says nothing about the next one.
+SHARE = 20
 
 Seen = TypeVar("Seen")
 
@@ -21,7 +23,7 @@ class FollowingScreen(Screen[None], Generic[Seen]):
         super().__init__()
         self._timer: Timer | None = None
         self._looking = False
-        self._looked_once = False
+        self._took = 0.0  # seconds that the last look took; nothing before the first
         self._seen: Seen | None = None
 
     def see(self) -> Seen:
@@ -69,8 +71,7 @@ class FollowingScreen(Screen[None], Generic[Seen]):
 
     def _looked(self, seen: Seen, took: float) -> None:
         self._looking = False
-        if not self._looked_once:  # the first look reads everything, and says nothing about the next ones
-            self._looked_once, took = True, 0.0
+        self._took, faster = took, min(took, self._took)
         pause = AT_REST if seen == self._seen else INTERVAL
         self._seen = seen
         self.take(seen)
@@ -78,4 +79,4 @@ class FollowingScreen(Screen[None], Generic[Seen]):
             return
         self.draw()
         if self.is_current:
-            self._timer = self.set_timer(max(pause, SHARE * took), self._look_again)
+            self._timer = self.set_timer(max(pause, SHARE * faster), self._look_again)

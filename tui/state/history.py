@@ -48,6 +48,7 @@ class History:
 
     def __init__(self) -> None:
         self.stored: StoredRounds | None = None  # the rounds' places in files; None for a run without files
+        self.reading: int | None = None  # the round that is read from there, or could not be any more
         self.exits: list[int] = []  # rounds in which a service left, in order
         self.conflicts: list[int] = []  # rounds in which an offer was outbid or dropped, in order
         self._count = 0
@@ -104,7 +105,9 @@ class History:
     def _read(self, number: int) -> LoggedRound:
         """Read an older round from the files, and keep it while there is room."""
         assert self.stored is not None  # noqa: S101 - else all rounds are held
-        logged = LoggedRound.glance(self.stored.read(number))
+        self.reading = number
+        logged = LoggedRound.read(self.stored.read(number))
+        self.reading = None
         self._looked_at.add(logged)
         while self._looked_at.full and len(self._looked_at.rounds) > 1:
             self._looked_at.drop_first()

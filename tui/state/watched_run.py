@@ -175,6 +175,7 @@ class Session:
         """Drop the rounds of a run, one of which cannot be shown after all."""
         self.history = History()
         self.move(RunState.UNREADABLE, f"{self.directory}: cannot be replayed: {error}")
+        self.miss()
 
     def open_with(self, step: str) -> None:
         """Record what the run's process does now, before it can play."""

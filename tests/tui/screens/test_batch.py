@@ -45,12 +45,12 @@ from tui.app import MarketApp
 from tui.screens import following_files
 from tui.screens.batch import BatchScreen
 from tui.screens.compare import CompareScreen
-from tui.screens.following_files import AT_REST, INTERVAL
+from tui.screens.following_files import AT_REST, INTERVAL, SHARE
 from tui.screens.help import HelpScreen
 from tui.screens.home import HomeScreen
 from tui.screens.market import MarketScreen
 from tui.screens.run_dialogs import ChosenRuns, StartRunDialog
-from tui.state.batch_folder import Look, RunsFolder, ordered, run_directories
+from tui.state.batch_folder import Look, RunsFolder, run_directories
 from tui.state.runs import LiveBatch
 from tui.widgets.batch_tables import BatchTable, LeagueChart
 from tui.widgets.preview_pane import PreviewPane
@@ -148,8 +148,7 @@ async def test_a_whole_sweep_is_started_with_its_policies_and_seeds_and_is_what_
     small: Path, scenario_text: str
 ) -> None:
     out, file = small / "runs", small / "swept.toml"
-    # Long enough for its bar to be seen, which is there once all have begun: after a slow look the screen rests for ten
-    # seconds.
+    # Long enough for its bar to be seen, which is there once all have begun.
     long = re.sub(r"target_accuracy = [\d.]+", "target_accuracy = 1.0", scenario_text).replace("= 12 #", "= 3000 #")
     file.write_text(long + '[sweep]\n"clients.cores" = [1, 2]\n')
     app = MarketApp(out=out, folder=small)
@@ -232,22 +231,20 @@ def is_removed(folder: Path) -> bool:
 @pytest.mark.slow
 async def test_runs_whose_folder_is_deleted_are_gone_on_every_screen(endless: Path, small: Path) -> None:
     out = small / "runs"
-    with running(endless, out):
+    with running(endless, out, "--seeds", "1"):  # all runs at once: any that waited would begin in a new folder
         app = MarketApp(out=out, folder=small)
         async with app.run_test(size=(160, 40)) as pilot:
-            await until(pilot, lambda: len(list(out.glob("*/*/seed-*"))) == 4)
+            await until(pilot, lambda: len(list(out.glob("*/*/seed-*"))) == 2)
             await pilot.press("b")
             screen = await batch(pilot)
-            await until(pilot, lambda: states(screen) == {"running": 2, "waiting": 2})
-            await pilot.press("s", "s", "s")  # those that run stand first
-            await until(pilot, lambda: all(run.standing.round for run in ordered(screen.look.runs, "state")[:2]))
+            await until(pilot, lambda: states(screen) == {"running": 2})
+            await until(pilot, lambda: all(run.standing.round for run in screen.look.runs))
             await pilot.press("home", "space", "down", "space", "c")
             compared = await screen_of(pilot, CompareScreen)
             await until(pilot, lambda: all(one.state == "running" and one.history for one in compared.sessions))
             await until(pilot, lambda: is_removed(out))
             await until(pilot, lambda: {one.state for one in compared.sessions} == {"gone"})
-            await until(pilot, lambda: "gone" in painted(app))
-            assert "running" not in painted(app)
+            await until(pilot, lambda: "gone" in painted(app) and "running" not in painted(app))
 
             await pilot.press("escape")
             await until(pilot, lambda: states(screen) == {"gone": 2})
@@ -267,7 +264,7 @@ async def test_runs_whose_folder_is_deleted_are_gone_on_every_screen(endless: Pa
             await until(pilot, lambda: "✘ gone" in painted(app))
             assert not market.session.pace.rate()
             assert "running" not in painted(app)
-            assert "/s" not in painted(app)
+            assert not re.search(r"\d( rounds)?/s", painted(app))
 
 
 @pytest.mark.slow
@@ -332,21 +329,33 @@ def pauses(monkeypatch: pytest.MonkeyPatch) -> list[float]:
     return found
 
 
-async def test_a_first_look_that_takes_long_does_not_put_off_the_next_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float]
+@pytest.mark.parametrize(
+    ("slow", "soon"),
+    [
+        ({1}, [True, True, True]),  # it reads everything
+        ({2}, [True, True, True]),  # the first that reads a complete run imports what leagues need
+        ({1, 2}, [True, False, True]),  # a slow disk
+    ],
+)
+async def test_only_looks_that_take_long_again_and_again_put_off_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pauses: list[float], slow: set[int], soon: list[bool]
 ) -> None:
     look, looks = RunsFolder.look, []
 
-    def slow(folder: RunsFolder) -> Look:
+    def some_slow(folder: RunsFolder) -> Look:
         looks.append(1)
-        time.sleep(0.5 if len(looks) == 1 else 0)
+        time.sleep(0.3 if len(looks) in slow else 0)
         return look(folder)
 
-    monkeypatch.setattr(RunsFolder, "look", slow)
+    monkeypatch.setattr(RunsFolder, "look", some_slow)
     app = MarketApp(batch=tmp_path, out=tmp_path, folder=tmp_path)
     async with app.run_test() as pilot:
-        await batch(pilot)
-    assert pauses[0] == INTERVAL
+        screen = await batch(pilot)
+        while len(pauses) < len(soon):
+            screen._look_again()
+            before = len(pauses)
+            await until(pilot, lambda before=before: len(pauses) > before)
+    assert [pause < 0.3 * SHARE for pause in pauses[: len(soon)]] == soon
 
 
 async def test_where_nothing_is_new_it_looks_rarely(

@@ -12,6 +12,7 @@ from rich.cells import cell_len
 from textual.widgets import Button, Input, SelectionList
 
 from learning.statistics.intervals import paired_interval
+from scenarios.logs.reading import StoredRounds
 from scenarios.logs.run_state import RunState
 from scenarios.running.steering import Start
 from support.screens import Play, notes, painted, rendered, screen_of, showing, text_of, until
@@ -411,6 +412,24 @@ async def test_what_becomes_known_of_runs_while_they_are_drawn_waits_for_the_nex
             screen.draw()
         screen.draw()
         assert "means over 2 seeds" in status(screen)
+
+
+async def test_a_run_whose_files_are_removed_is_gone_and_the_other_one_is_still_compared(
+    app: MarketApp, play_small: Play, tmp_path: Path
+) -> None:
+    """A round that is in memory no more is asked for again, as its place in the files is known."""
+    kept, removed = play_small(), play_small()
+    removed.directory = tmp_path / "small-0a0b0c0d" / "hqfa" / "seed-0001"
+    removed.history.stored = StoredRounds(removed.directory)
+    for logged in removed.history:
+        removed.history.stored.add_text(logged.text)
+    async with showing(app, CompareScreen([kept, removed], app)) as (pilot, screen):
+        await until(pilot, lambda: screen.query_one(CompareTable).count == 6)
+        removed.history._newest.rounds.clear()
+        removed.changed()
+        await until(pilot, lambda: removed.state is RunState.GONE)
+        await until(pilot, lambda: screen.query_one(CompareTable).count == 3)
+        assert "✘ gone" in status(screen)
 
 
 def test_a_mark_says_what_changed_first(play_small: Play, scenario_text: str) -> None:
