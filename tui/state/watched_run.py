@@ -140,7 +140,8 @@ class Session:
             self.history.stored = self.history.stored or StoredRounds(self.directory)
             self.history.stored.add_text(text)
         self.history.append(LoggedRound.read(text))
-        self.pace.add()
+        if not self.over:  # rounds that were written before may be read after
+            self.pace.add()
         if len(self.history) == self.hurry:
             self.pace.stop()  # what it shares with its original comes faster
         self.slow = None

@@ -133,6 +133,15 @@ async def test_rounds_that_are_there_come_at_once(small: Path, fake_runner: Runn
         assert session.speed == 0.001
 
 
+def test_rounds_that_are_read_after_a_run_was_found_gone_have_no_pace(play_small: Play) -> None:
+    whole, gone = play_small(), play_small(rounds=3)
+    gone.pace = Pace(iter(range(99)).__next__)
+    gone.move(RunState.GONE)
+    for number in range(4, 8):
+        gone.add(whole.history[number].text)
+    assert gone.pace.rate() is None
+
+
 def test_the_pace_is_that_of_the_last_seconds_and_there_is_none_before_one_has_passed_nor_after_a_pause() -> None:
     now = 100.0
     pace = Pace(lambda: now)
