@@ -5,17 +5,15 @@
 
 import sys
 from collections.abc import Iterable, Mapping
-from functools import cache
 from pathlib import Path
 from random import Random
-from runpy import run_path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
-from scipy import stats
 
 import flmarket
+from flmarket import mean_interval
 
 HERE = Path(__file__).parent
 SHORT = {"sweep": {}, "training.backend": "surrogate"}
@@ -25,17 +23,14 @@ THEIRS = {"Run_k60": (60, 24), "run_k60_2": (60, 21), "run_k30_3_MNIST": (30, 21
 """Figures of the public code: how many clients there are, and for how many rounds one of them alone is paid."""
 
 
-@cache
-def plugins() -> dict[str, Any]:
-    return run_path(str(HERE / "plugins.py"))
-
-
 def gps(**options: Any) -> Any:
     """Return the policy for a buyer of four clients, 80 rounds, with a budget of 3."""
     context = flmarket.PolicyContext(
         "buyer", services=1, clients=4, cores=1, rounds=80, budget=3, target_accuracy=1, reward_base=60
     )
-    return plugins()["GPSAFL"](context, benchmark=[0.1 + 0.01 * n for n in range(80)], **options)
+    return flmarket.load_plugin(HERE / "plugins.py").GPSAFL(
+        context, benchmark=[0.1 + 0.01 * n for n in range(80)], **options
+    )
 
 
 def seen(asks: list[float], number: int = 9, accuracy: float = 0.5) -> flmarket.Observation:
@@ -173,8 +168,8 @@ def rival(name: str, **more: Any) -> dict[str, Any]:
 
 
 def _interval(values: Any, digits: int = 1) -> str:
-    half = 0.0 if len(values) < 2 else stats.t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / len(values) ** 0.5
-    return f"{values.mean():,.{digits}f} [{values.mean() - half:,.{digits}f}, {values.mean() + half:,.{digits}f}]"
+    it = mean_interval(values)
+    return f"{it.estimate:,.{digits}f} [{it.low:,.{digits}f}, {it.high:,.{digits}f}]"
 
 
 def table(backend: str, seeds: range, names: Iterable[str]) -> None:
