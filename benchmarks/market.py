@@ -133,6 +133,22 @@ def bench_growth(report: Report, repeat: int) -> None:
         report.figure(f"{what}, peak memory", "MB", [one["bytes"] / 1e6 for one in each])
 
 
+def bench_turns(report: Report, repeat: int) -> None:
+    """Play a round in which clients come one after another; a turn should cost the same, however many come."""
+    contestants = {}
+    for count in (1_000, 10_000):
+        plain = large(count, 8)
+        rules = plain.market.model_copy(update={"mechanism": "uniform-price", "impressions": "sequential"})
+        clients = plain.clients.model_copy(update={"cores": 1})
+        services = tuple(it.model_copy(update={"policy": "rtb-lin"}) for it in plain.services)
+        changes = {"market": rules, "clients": clients, "services": services}
+        contestants[count] = partial(game(plain.model_copy(update=changes), Stub()), 1)
+    timings = {count: timing.computing for count, timing in take_turns(contestants, repeat).items()}
+    report.figure("a round of 10,000 clients, one after another, and 8 services", "s of CPU", timings[10_000])
+    pairs = [10_000 * few / (1_000 * many) for many, few in zip(timings[10_000], timings[1_000], strict=True)]
+    report.figure("a turn of 1,000 clients, CPU against one of 10,000", "times", pairs)
+
+
 MECHANISMS: Mapping[str, Mapping[str, Any]] = {
     "pay-as-offered": {},
     "uniform-price": {},
@@ -232,6 +248,7 @@ PARTS = {
     "paper": bench_paper,
     "continuous": bench_continuous,
     "growth": bench_growth,
+    "turns": bench_turns,
     "rules": bench_rules,
     "vcg": bench_vcg,
 }

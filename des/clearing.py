@@ -35,7 +35,7 @@ from des.mechanism import (
 )
 from des.money import MICRO, Micro, to_micro
 from des.observation import Offer
-from des.offer_checks import check_offer
+from des.offer_checks import CheckedOffer, check_offer
 from des.response import Terms
 from des.round_state import Round, StandingOffers
 from des.schedule import Rules
@@ -117,23 +117,34 @@ class Platform:
             name = current.services[m].name
             ledger.hold(name, left[m] if over_budget else offer.total)
             current.journal.record(Kind.DECISION, name, amount=offer.total)
-            current.offers[m] = current.offers[m].and_then(offer) if m in current.offers else offer
         current.step += 1
         if current.turns:
-            self._free(current, ledger)
-            current.offering = current.offering if current.step < len(current.turns) else ()
+            self._end_turn(current, step, ledger)
         else:
+            for m, offer in step.items():
+                current.offers[m] = current.offers[m].and_then(offer) if m in current.offers else offer
             current.offering = self._release(current, ledger) if current.step < self.mechanism.steps else ()
 
-    def _free(self, current: Round, ledger: Ledger) -> None:
-        """Release what services do not need for the clients that they have won so far, and hold for contracts."""
-        book = self.book(current)
-        clearing = self._clearing(current, book)
-        won = clearing.core != NO_CORE
-        spent = np.bincount(book.services[won], clearing.price[won], len(current.services)).tolist()
-        for m in current.offering:
+    def _end_turn(self, current: Round, step: Mapping[int, CheckedOffer], ledger: Ledger) -> None:
+        """Clear the client whose turn it was, and release what services do not need for those that they have won.
+
+        That a client's clearing follows from the offers to it alone is what ``Mechanism.by_client`` says.
+        """
+        for m, offer in step.items():
+            current.said.setdefault(m, []).append(offer)
+        if any(len(offer.clients) for offer in step.values()):
+            book = self.book(current, step)
+            clearing = self._clearing(current, book)
+            won = clearing.core != NO_CORE
+            for m, price in zip(book.services[won].tolist(), clearing.price[won].tolist(), strict=True):
+                current.spent[m] = current.spent.get(m, 0) + price
+        for m in step:
             name = current.services[m].name
-            ledger.release(name, ledger.accounts[name].held - current.due.get(m, 0) - int(spent[m]))
+            needed = current.due.get(m, 0) + current.spent.get(m, 0)
+            ledger.release(name, ledger.accounts[name].held - needed)
+        if current.step == len(current.turns):
+            current.offers = {m: first.and_then(*later) for m, (first, *later) in current.said.items()}
+            current.offering = ()
 
     def _release(self, current: Round, ledger: Ledger) -> tuple[int, ...]:
         """Release the money of offers that have been refused in the last step; return whose."""
@@ -159,16 +170,18 @@ class Platform:
         parts = np.split(core == NO_CORE, ends[:-1])
         return {m: part.nonzero()[0] for m, part in zip(current.offers, parts, strict=True)}
 
-    def book(self, current: Round) -> Book:
-        offers = current.offers.values()
-        services = np.repeat(list(current.offers), [len(offer.clients) for offer in offers])
+    def book(self, current: Round, some: Mapping[int, CheckedOffer] | None = None) -> Book:
+        """Return the book of a round's offers, or of some of them."""
+        of = current.offers if some is None else some
+        offers = of.values()
+        services = np.repeat(list(of), [len(offer.clients) for offer in offers])
         clients = np.concatenate([offer.clients for offer in offers])
         payments = np.concatenate([offer.payments for offer in offers])
         places, world = (services, clients), current.world
         # One number for each service, not a permutation: a service added at the end does not change the order.
         tie_order = partial(tie_order_of, self._ties, current.number, len(current.services))
         due, specs = current.due, current.services
-        funds = [spec.budget - due.get(m, 0) if m in current.offers else 0 for m, spec in enumerate(specs)]
+        funds = [spec.budget - due.get(m, 0) if m in of else 0 for m, spec in enumerate(specs)]
         budgets = np.array(funds, dtype=np.int64)
         arrays = services, clients, payments, world.bid[places], current.asks.least[places], budgets
         for array in arrays:

@@ -27,7 +27,7 @@ from des.mechanisms.pay_as_offered import PayAsOffered
 from des.money import Micro, to_micro
 from des.observation import Observation, Offer, Turn
 from des.ongoing import Ongoing
-from des.participation import PublicView, bids_shown, with_budgets
+from des.participation import PublicView, bids_shown, when_next_comes, with_budgets
 from des.round_state import Round, round_report
 from des.schedule import Conditions, Schedule
 from des.service import ServiceSpec, ServiceState
@@ -164,7 +164,7 @@ class Market:
         Raises:
             MarketError: services have offered in the open round.
         """
-        if self._current is not None and self._current.offers:
+        if self._current is not None and self._current.step:
             self._require_closed()
         ledger = self.ledger.state()
         # whoever resumes opens this round again, which grants its budget: it must not be counted twice
@@ -552,12 +552,19 @@ class Market:
 
     def _observations(self, current: Round) -> dict[str, Observation]:
         """Return what each service that may offer now observes."""
-        bids, accounts = bids_shown(current.asks.least, current.active), self.ledger.accounts
-        view = self._view(current.number, current.conditions, current.world, bids)
-        return {
-            name: self._observation(m, view, accounts[name].free, current.unwilling(m), current.turn)
-            for m, name in ((m, self._names[m]) for m in current.offering)
-        }
+        accounts, turn = self.ledger.accounts, current.turn
+        money = {m: accounts[self._names[m]].free for m in current.offering}
+        if turn is not None and current.seen:
+            seen = {
+                m: when_next_comes(current.seen[m], self._seed, turn, budget=free, unwilling=current.unwilling(m))
+                for m, free in money.items()
+            }
+        else:
+            bids = bids_shown(current.asks.least, current.active)
+            view = self._view(current.number, current.conditions, current.world, bids)
+            seen = {m: self._observation(m, view, free, current.unwilling(m), turn) for m, free in money.items()}
+            current.seen = {} if turn is None else seen
+        return {self._names[m]: it for m, it in seen.items()}
 
     def _view(self, number: int, conditions: Conditions, world: Qualities, bids: FloatArray) -> PublicView:
         return PublicView(

@@ -174,11 +174,11 @@ class Offer:
                 f"{counted(wanted, 'client')}"
             )
 
-    def and_then(self, other: "Offer") -> "Offer":
-        """Return this offer, followed by one that the same service makes later in the round."""
+    def and_then(self, *later: "Offer") -> "Offer":
+        """Return this offer, followed by those that the same service makes later in the round, in their order."""
         return Offer(
-            np.concatenate([np.asarray(self.clients, np.int64), np.asarray(other.clients, np.int64)]),
-            np.concatenate([np.asarray(self.payments, np.float64), np.asarray(other.payments, np.float64)]),
+            np.concatenate([np.asarray(it.clients, np.int64) for it in (self, *later)]),
+            np.concatenate([np.asarray(it.payments, np.float64) for it in (self, *later)]),
         )
 
     @classmethod

@@ -9,7 +9,7 @@ import numpy as np
 
 from des.money import MICRO, Micro, MicroArray, text, to_micro
 from des.observation import Offer
-from fl.arrays import BoolArray, FloatArray, IntArray
+from fl.arrays import BoolArray, FloatArray, IntArray, read_only
 from flmarket.core.errors import RunError
 from flmarket.core.plugin_errors import method
 
@@ -45,13 +45,17 @@ class CheckedOffer:
     payments: MicroArray  # [k] micro-units
     total: Micro  # the sum of the payments
 
-    def and_then(self, other: "CheckedOffer") -> "CheckedOffer":
-        """Return this offer, followed by one that the same service has made later in the round."""
+    def and_then(self, *later: "CheckedOffer") -> "CheckedOffer":
+        """Return this offer, followed by those that the same service has made later in the round."""
+        each = self, *later
         return CheckedOffer(
-            np.concatenate([self.clients, other.clients]),
-            np.concatenate([self.payments, other.payments]),
-            self.total + other.total,
+            np.concatenate([it.clients for it in each]),
+            np.concatenate([it.payments for it in each]),
+            sum(it.total for it in each),
         )
+
+
+_NOBODY = CheckedOffer(read_only(np.empty(0, dtype=np.int64)), read_only(np.empty(0, dtype=np.int64)), 0)
 
 
 def read_offer(
@@ -119,14 +123,14 @@ def check_offer(
     """Return the offer with exact payments."""
     refuse = partial(OfferError, policy, service, round_)
     clients, offered = _read(offer, len(bids), refuse)
+    if not len(clients):
+        return _NOBODY
     most, least, count = (MOST if over_budget else budget + 1) / MICRO, bids[clients], len(clients)
     # An absurd amount may be too large to count in micro-units.
     payments = to_micro(offered[(offered >= 0) & (offered <= most)])
-    different = np.zeros(len(bids), dtype=np.bool_)
-    different[clients] = True
     if (
         len(payments) < count
-        or np.count_nonzero(different) < count
+        or (count > 1 and _count_different(clients, len(bids)) < count)
         or np.count_nonzero(payments >= least) < count
         or (offline and not offline.isdisjoint(clients.tolist()))
         or (unwilling is not None and np.count_nonzero(unwilling[clients]))
@@ -149,6 +153,13 @@ def check_offer(
     if total > budget and not over_budget:
         raise refuse(None, f"the payments add up to {text(total)}, over the budget of {text(budget)} (eq. 4)")
     return CheckedOffer(clients, payments, total)
+
+
+def _count_different(clients: IntArray, among: int) -> int:
+    """Return how many different clients there are."""
+    named = np.zeros(among, dtype=np.bool_)
+    named[clients] = True
+    return int(np.count_nonzero(named))
 
 
 def _out_of_range(payment: float, limit: str) -> str:

@@ -81,7 +81,6 @@ class PublicView(NamedTuple):
             bids = np.zeros(self.bids.shape)
             bids[m] = self.bids[m]
         bids.setflags(write=False)
-        purpose = ("policy", name, self.round) if turn is None else ("policy", name, self.round, turn.number)
         return Observation(
             round=self.round,
             rounds=self.rounds,
@@ -93,7 +92,7 @@ class PublicView(NamedTuple):
             cores=self.cores,
             accuracy=accuracy,
             target_accuracy=target_accuracy,
-            key=stream_key(self.seed, *purpose),
+            key=_key(self.seed, name, self.round, turn),
             offline=self.offline,
             privileged=Privileged(world.data_size[m], world.emd[m]) if privileged else None,
             unwilling=unwilling,
@@ -104,6 +103,24 @@ class PublicView(NamedTuple):
             progress=progress,
             turn=turn,
         )
+
+
+def when_next_comes(
+    seen: Observation,  # what a service saw when another client of the same round came
+    seed: int,  # the run's
+    turn: Turn,
+    *,
+    budget: Micro,
+    unwilling: BoolArray | None,  # [C]
+) -> Observation:
+    """Return what the service sees now: all but this is as it was, in the same arrays."""
+    key = _key(seed, seen.service, seen.round, turn)
+    return replace(seen, key=key, turn=turn, budget=budget / MICRO, unwilling=unwilling)
+
+
+def _key(seed: int, service: str, round_: int, turn: Turn | None) -> bytes:
+    """Return the key of a service's stream of random numbers, in a round or one of its turns."""
+    return stream_key(seed, "policy", service, round_, *([] if turn is None else [turn.number]))
 
 
 def bids_shown(least: MicroArray, services: Collection[int]) -> FloatArray:

@@ -21,7 +21,7 @@ from des.log_records import (
 )
 from des.mechanism import Asks, Book, Clearing, Deliveries
 from des.money import Micro
-from des.observation import Completed, Turn
+from des.observation import Completed, Observation, Turn
 from des.offer_checks import CheckedOffer
 from des.reward import reward
 from des.schedule import Conditions
@@ -59,6 +59,10 @@ class Round:
     left: tuple[Micro | None, ...]  # what each service has not paid of its budget for the whole run; None: it has none
     journal: Journal  # what has happened so far
     offers: dict[int, CheckedOffer] = field(default_factory=dict)  # the offer of each service that takes part
+    # where clients come one after another: what each service saw of the first, has offered so far, and has spent
+    seen: dict[int, Observation] = field(default_factory=dict)
+    said: dict[int, list[CheckedOffer]] = field(default_factory=dict)
+    spent: dict[int, Micro] = field(default_factory=dict)
     book: Book | None = None  # all offers, once cores are allocated
     clearing: Clearing | None = None  # what the mechanism decided on them
     step: int = 0  # how many times services have offered
@@ -81,6 +85,7 @@ class Round:
     completed: Mapping[str, tuple[Completed, ...]] = field(default_factory=dict)
     end: Microseconds | None = None  # when services decide again, if work may go on meanwhile
     length: float = 1.0  # in slots
+    _others: BoolArray | None = None  # [C] whether each client is another one than that whose turn it is
     _served: dict[int, list[Job]] = field(default_factory=dict)  # what ``served`` has returned
 
     def jobs_of(self, m: int) -> Sequence[Job | None]:
@@ -110,10 +115,14 @@ class Round:
         """
         offer = self.offers.get(m)
         if self.turns:
-            others = np.ones(self.world.bid.shape[1], dtype=np.bool_)
-            client = self.turns[self.step]
-            others[client] = self.asks.willing is not None and not self.asks.willing[m, client]
-            return read_only(others)
+            client, count = self.turns[self.step], self.world.bid.shape[1]
+            if self.asks.willing is not None and not self.asks.willing[m, client]:
+                return read_only(np.ones(count, dtype=np.bool_))
+            if self._others is None or self._others[client]:  # one array for all services: turns are many
+                others = np.ones(count, dtype=np.bool_)
+                others[client] = False
+                self._others = read_only(others)
+            return self._others
         if self.asks.willing is None and offer is None:
             return None
         mask = np.zeros(self.world.bid.shape[1], dtype=np.bool_) if self.asks.willing is None else ~self.asks.willing[m]

@@ -55,24 +55,23 @@ def play_round(market: Market, policies: Mapping[str, Policy], outside: Outside 
 
 def _play_round(market: Market, policies: Mapping[str, Policy], outside: Outside | None) -> RoundReport:
     labels = {spec.name: spec.policy for spec in market.services}
-    decisions: dict[str, Decision] = {}
+    steps: dict[str, list[Decision]] = {}
     asked = market.open_round()
     while asked:
         outsiders = outside(asked) if outside else {}
         step = decide(policies, labels, asked, outsiders)
         asked = market.offer({**outsiders, **{name: decision.offer for name, decision in step.items()}})
-        decisions = _together(decisions, step) if decisions else step
+        for name, decision in step.items():
+            steps.setdefault(name, []).append(decision)
     report = market.close_round()
+    decisions = {name: _together(*each) for name, each in steps.items()}
     learn(policies, labels, decisions, report)
     return report
 
 
-def _together(earlier: Mapping[str, Decision], later: Mapping[str, Decision]) -> dict[str, Decision]:
-    """Return what each service decided in all steps of a round, given what it observed in the first."""
-    return {
-        name: Decision(decision.observation, decision.offer.and_then(later[name].offer)) if name in later else decision
-        for name, decision in earlier.items()
-    }
+def _together(first: Decision, *later: Decision) -> Decision:
+    """Return what a service decided in all steps of a round, given what it observed in the first."""
+    return Decision(first.observation, first.offer.and_then(*[it.offer for it in later])) if later else first
 
 
 def decide(

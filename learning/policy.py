@@ -181,6 +181,7 @@ POLICIES: Registry[type[Policy]] = Registry(
         rtb_mcpc="learning.bidders.display:Mcpc",
         rtb_lin="learning.bidders.display:Lin",
         rtb_ortb="learning.bidders.display:Ortb",
+        rtb_rlb="learning.bidders.rlb:Rlb",
     ),
     partial(subclass_problem, base=Policy),
     reserved=[AS_CONFIGURED, ALL],

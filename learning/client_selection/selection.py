@@ -19,8 +19,11 @@ def ranking(observation: Observation, *keys: FloatArray | IntArray) -> IntArray:
     """Return all clients in the order of keys [C], the most important key first; smaller is better.
 
     Equal clients stand in a random order from the service's own keyed stream, so that no client is favoured by its
-    index, and rivals with the same taste do not all want the same one. Without keys, all are equal.
+    index, and rivals with the same taste do not all want the same one. Without keys, all are equal. Where clients come
+    one after another, the one on offer is all there is to rank.
     """
+    if observation.turn is not None:
+        return np.array([observation.turn.client])
     shuffled = permutation(observation.key, observation.clients)
     if not keys:
         return shuffled

@@ -1,7 +1,7 @@
 """What is bid and paid against the formulas, and the levels and the table of README.md.
 
 ``python papers/rtb-bidders/check.py`` finds the level at which each rule buys most images with training seeds, and
-plays each rule at its level with 20 others.
+plays each rule at its level with 20 others; then it plays two rules where all owners have the same images.
 """
 
 from collections.abc import Iterable
@@ -25,29 +25,37 @@ GRIDS = {
     "rtb-ortb": np.arange(0.04, 0.8, 0.08),
 }
 TRAINING, SEEDS = range(100, 105), range(20)
+ALIKE: dict[str, Any] = {"clients.groups": [], "clients.data_size": [2750]}
+"""Settings with which all owners have as many images as they have on average."""
 
 
-def played(rule: str, level: float, seeds: Iterable[int] = (0,)) -> Any:
+def played(
+    rule: str, options: dict[str, Any], seeds: Iterable[int] = (0,), owners: dict[str, Any] | None = None
+) -> Any:
     """Return the offers of runs in which the buyer follows a rule."""
-    options = {"level": float(level), **({"c": C} if rule == "rtb-ortb" else {})}
     buyer = {"services.buyer.policy": rule, "services.buyer.policy_options": options}
-    scenario = flmarket.load(HERE / "scenario.toml", {"runs": [], **buyer})
+    scenario = flmarket.load(HERE / "scenario.toml", {"runs": [], **(owners or {}), **buyer})
     with TemporaryDirectory() as out:
         return flmarket.run(scenario, seeds=seeds, out=out, progress=False).offers
 
 
-def images(rule: str, level: float, seeds: Iterable[int]) -> Any:
+def at(rule: str, level: float) -> dict[str, Any]:
+    """Return the options of a rule at a level."""
+    return {"level": float(level), **({"c": C} if rule == "rtb-ortb" else {})}
+
+
+def images(rule: str, options: dict[str, Any], seeds: Iterable[int], owners: dict[str, Any] | None = None) -> Any:
     """Return the images that the buyer gets with each seed."""
-    offers = played(rule, level, seeds)
+    offers = played(rule, options, seeds, owners)
     won = offers[(offers.service == "buyer") & offers.paid.notna()]
     return won.groupby("seed").data_size.sum().reindex(list(seeds), fill_value=0).to_numpy()
 
 
-def price_of_an_image(seeds: Iterable[int]) -> float:
-    """Return what an image costs who buys from all owners: each takes the highest of the rivals' offers."""
-    offers = played("rtb-const", 0.0, seeds).query("service != 'buyer'")
+def prices_in(seeds: Iterable[int]) -> Any:
+    """Return each owner's images, and the price at which a buyer gets it: the highest of the rivals' offers."""
+    offers = played("rtb-const", at("rtb-const", 0.0), seeds).query("service != 'buyer'")
     owners = offers.groupby(["seed", "client"])
-    return float(owners.payment.max().sum() / owners.data_size.first().sum())
+    return owners.agg(images=("data_size", "first"), price=("payment", "max"))
 
 
 def check_bids_follow_the_formulas() -> None:
@@ -59,14 +67,14 @@ def check_bids_follow_the_formulas() -> None:
         # Where the derivative of u b / (C + b) is lambda times that of b^2 / (C + b), with the level for 2750 / lambda.
         ("rtb-ortb", 0.2, lambda u, b: b * (b + 2 * C) - C * 0.2 * u / 2750),
     ):
-        offers = played(rule, level).query("service == 'buyer'")
+        offers = played(rule, at(rule, level)).query("service == 'buyer'")
         assert offers.paid.sum() < 2.5  # what money is left cuts no bid
         assert offers.data_size.nunique() > 3
         assert np.allclose(formula(offers.data_size, offers.payment), 0, atol=1e-6)
 
 
 def check_the_second_price_is_paid() -> None:
-    offers = played("rtb-lin", 0.08)
+    offers = played("rtb-lin", at("rtb-lin", 0.08))
     for _, of_one in offers.groupby("client"):
         payments = of_one.payment.sort_values().to_list()
         won = of_one[of_one.paid.notna()]
@@ -74,14 +82,31 @@ def check_the_second_price_is_paid() -> None:
         assert won.paid.tolist() == payments[-2:-1]
 
 
+def tuned(rule: str, owners: dict[str, Any] | None = None) -> dict[str, Any]:
+    """Return the options with which a rule buys most images in training."""
+    return max((at(rule, it) for it in GRIDS[rule]), key=lambda it: images(rule, it, TRAINING, owners).mean())
+
+
 def main() -> None:
-    levels = {rule: max(grid, key=lambda it, r=rule: images(r, it, TRAINING).mean()) for rule, grid in GRIDS.items()}
-    levels["rtb-mcpc"] = price_of_an_image(TRAINING)
-    bought = {rule: images(rule, level, SEEDS) for rule, level in levels.items()}
+    options = {rule: tuned(rule) for rule in GRIDS}
+    known = prices_in(TRAINING)
+    options["rtb-mcpc"] = {"level": float(f"{known.price.sum() / known.images.sum():.3g}")}
+    options["rtb-rlb"] = {"prices": known.price.quantile((np.arange(40) + 0.5) / 40).round(3).to_list()}
+    bought = {rule: images(rule, its, SEEDS) for rule, its in options.items()}
     for rule, own in bought.items():
         less = flmarket.mean_interval(bought["rtb-lin"] - own).text(",.0f")
         behind = "" if rule == "rtb-lin" else f", {less} less"
-        print(f"{rule} at {levels[rule]:.3g}: {own.mean():,.0f} images{behind}")
+        print(f"{rule} with {options[rule]}: {own.mean():,.0f} images{behind}")
+    own = played("rtb-rlb", options["rtb-rlb"], SEEDS).query("service == 'buyer'")
+    turn, average = own.groupby("seed").cumcount(), own.payment / own.data_size * 2750
+    first, last = average[turn < 30].mean(), average[turn >= 270].mean()
+    print(f"rtb-rlb for an average owner: {first:.3f} in the first tenth, {last:.3f} in the last")
+    options["rtb-lin"] = tuned("rtb-lin", ALIKE)
+    rlb, lin = (images(rule, options[rule], SEEDS, ALIKE) for rule in ("rtb-rlb", "rtb-lin"))
+    more = flmarket.mean_interval(rlb - lin).text(",.0f")
+    print(
+        f"where owners are alike: rtb-rlb {rlb.mean():,.0f} images, {more} more than rtb-lin with {options['rtb-lin']}"
+    )
 
 
 if __name__ == "__main__":
