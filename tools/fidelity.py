@@ -19,7 +19,7 @@ from scenarios.file.schema import REGISTRIES
 
 KINDS = ("policy", "mechanism", "behaviour", "cost", "response", "aggregator", "trigger")
 
-_STATEMENT = re.compile(r"Fidelity to (.+?): (checked|interpretation): (.+)")
+_STATEMENT = re.compile(r"Fidelity to (.+?): (checked|off by [^:]+|interpretation): (.+)")
 _CITES = re.compile(r"\b(?:19|20)\d\d\b|\bet al\b|\bSources?: ")
 _OF_THE_PAPER = re.compile(r"\b[Tt]he paper's\b")
 
@@ -28,13 +28,13 @@ class Statement(NamedTuple):
     """One paragraph of a rule's docstring."""
 
     source: str
-    how: str  # checked or interpretation
+    how: str  # checked, off by how much, or interpretation
     text: str  # the tests, or what is assumed
 
     @property
     def tests(self) -> list[str]:
-        """The tests by which it is checked."""
-        return [test.strip() for test in self.text.rstrip(".").split(",")] if self.how == "checked" else []
+        """The tests by which it is checked, or by which the difference is held."""
+        return [test.strip() for test in self.text.rstrip(".").split(",")] if self.how != "interpretation" else []
 
 
 def rules() -> Iterator[tuple[str, str, Any]]:

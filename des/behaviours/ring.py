@@ -24,6 +24,9 @@ class Ring(Behaviour):
     2009; rings in theory: McAfee and McMillan, "Bidding rings", American Economic Review 82(3), 1992. The rule by which
     the members' costs become bids is ours.
 
+    Fidelity to OECD (2009), bid rotation and cover bids: checked:
+    tests/des/test_behaviour.py::test_members_take_turns_at_the_rings_highest_cost_and_cover_each_other.
+
     Fidelity to OECD (2009); McAfee and McMillan (1992): interpretation: the rule by which the members' costs become
     bids is ours.
     """

@@ -31,7 +31,12 @@ class FairQueue(Mechanism):
     and lets them pick clients by reputation, at payments that follow demand. In this market services name clients and
     payments themselves, in sealed offers; so queues belong to services, the order holds for each client, and there is
     neither reputation nor a payment rule: this is an allocation rule, and the payment is the offer. We know the paper's
-    abstract and a summary, not its equations: those above are ours.
+    abstract and a summary, not its equations: those above are ours, after drift plus penalty (Neely, "Stochastic
+    network optimization with application to communication and queueing systems", Morgan and Claypool, 2010).
+
+    Fidelity to Neely (2010), drift plus penalty: checked:
+    tests/des/mechanisms/test_sources.py::test_what_is_served_has_the_highest_sum_of_backlog_and_weighted_payments,
+    tests/des/mechanisms/test_theorems.py::test_queues_lose_nothing.
 
     Fidelity to Shi and Yu (FairFedJS, 2024): interpretation: queues belong to services and order each client; the
     equations are ours, since the abstract and a summary alone were read.

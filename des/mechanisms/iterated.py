@@ -15,6 +15,9 @@ class Iterated(PayAsOffered):
     50, 1982). The round is cleared when no offer is refused any more, or after the last step. How much more is served
     than with ``pay-as-offered`` is what bidding once wastes. It is an allocation rule: the payment is the offer.
 
+    Fidelity to Gale and Shapley (1962), where each service wants one client: checked:
+    tests/des/mechanisms/test_sources.py::test_offers_that_are_iterated_end_in_the_stable_marriages_of_gale_and_shapley.
+
     Fidelity to Gale and Shapley (1962); Kelso and Crawford (1982): interpretation: services offer what their policies
     say, under budgets and for so many steps, so no stable outcome is claimed.
     """

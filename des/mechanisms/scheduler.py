@@ -31,6 +31,11 @@ class Scheduler(Mechanism):
 
     Ties end in a keyed draw. What a service still wants of a round are the offers of it that stand.
 
+    Fidelity to Liu et al. (Venn, 2025), groups and owners of the public code: checked:
+    papers/venn/check.py::check_scarce_devices_are_kept_for_the_groups_that_have_no_others,
+    papers/venn/check.py::check_a_long_queue_takes_over_as_the_public_code_lets_it,
+    tests/des/mechanisms/test_scheduler.py::test_a_long_queue_takes_over_the_clients_of_a_short_one.
+
     Fidelity to Liu et al. (Venn, 2025): interpretation: groups and their owners follow the abstract and the public
     code, for services and cores in rounds.
     """

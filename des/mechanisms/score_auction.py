@@ -26,7 +26,10 @@ class ScoreAuction(Mechanism):
 
     Fidelity to Che (1993): checked:
     tests/des/mechanisms/test_tables.py::test_every_round_is_cleared_as_it_was_worked_out_by_hand,
-    tests/des/mechanisms/test_theorems.py::test_second_scores_are_paid_up_to_the_best_losing_score.
+    tests/des/mechanisms/test_theorems.py::test_second_scores_are_paid_up_to_the_best_losing_score,
+    tests/des/mechanisms/test_sources.py::test_che_s_equilibrium_of_first_scores_is_a_best_response,
+    tests/des/mechanisms/test_sources.py::test_at_second_scores_the_cost_is_a_best_response,
+    tests/des/mechanisms/test_sources.py::test_first_and_second_scores_cost_the_buyer_the_same_in_equilibrium.
 
     Fidelity to Zeng et al. (FMore, 2020): interpretation: the offer stands for s(q), a budget sets the number of
     winners, and a client chooses among several promises.

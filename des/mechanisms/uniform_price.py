@@ -19,6 +19,7 @@ class UniformPrice(Mechanism):
 
     Fidelity to Vickrey (1961): checked:
     tests/des/mechanisms/test_tables.py::test_every_round_is_cleared_as_it_was_worked_out_by_hand,
+    tests/des/mechanisms/test_sources.py::test_for_one_client_a_service_pays_clarke_what_vickrey_asks,
     tests/flmarket/benchmark/certify/test_theorems.py::test_no_gain_is_found_where_theory_has_none.
     """
 

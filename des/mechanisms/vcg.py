@@ -20,6 +20,8 @@ MOST_CUTS = 1000  # rounds of cuts, one for each answer that breaks a constraint
 class VCG(Mechanism):
     """Serves the offers with the highest joint surplus, value less bid, and prices them as Clarke does.
 
+    Source of the prices: Clarke, "Multipart pricing of public goods", Public Choice 11, 1971.
+
     Values are what services offer; K and the budgets, which limit the values of those served, are constraints of a 0/1
     program (``scipy.optimize.milp``). With ``side = "clients"`` a client gets its bids and what its being there adds to
     the joint surplus, so that its cost is its best bid. With ``side = "services"`` a service pays its clients' bids and
@@ -28,9 +30,10 @@ class VCG(Mechanism):
     Behavior 74, 2012). Both sides at once cannot be had without a subsidy (Myerson and Satterthwaite, Journal of
     Economic Theory 29, 1983). Of several best sets that with the most offers is chosen, then by draws.
 
-    Fidelity to Clarke payments: checked:
-    tests/des/mechanisms/test_tables.py::test_every_round_is_cleared_as_it_was_worked_out_by_hand,
-    tests/des/mechanisms/test_theorems.py::test_no_other_set_has_a_higher_joint_surplus.
+    Fidelity to Clarke (1971): checked:
+    tests/des/mechanisms/test_theorems.py::test_no_other_set_has_a_higher_joint_surplus,
+    tests/des/mechanisms/test_sources.py::test_clarke_s_payments_are_what_a_party_s_presence_is_worth_to_all,
+    tests/des/mechanisms/test_sources.py::test_for_one_client_a_service_pays_clarke_what_vickrey_asks.
     """
 
     summary = "highest joint surplus, with Clarke payments to the clients; for small markets"

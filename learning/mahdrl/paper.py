@@ -471,6 +471,12 @@ class Rewards:
 class MahdrlPaper(Policy):
     """Our reading of the paper's Algorithm 1, trained.
 
+    Fidelity to Cheng et al. (2023), eqs. (9) to (12): checked:
+    tests/learning/mahdrl/test_paper.py::test_the_actors_gradient_runs_through_the_payments_of_the_chosen,
+    tests/learning/mahdrl/test_paper.py::test_the_critics_loss_is_the_mean_squared_error_of_the_sets,
+    tests/learning/mahdrl/test_paper.py::test_the_target_bootstraps_from_the_greedy_set_of_the_target_networks,
+    tests/learning/mahdrl/test_paper.py::test_soft_updates.
+
     Fidelity to Cheng et al. (2023), Algorithm 1: interpretation: what the text leaves open is read as
     research/notebook/algorithm1.md says.
     """

@@ -54,6 +54,9 @@ class ContextualKnapsack(Policy):
     run, and the worth of single arms is never observed; the regret bounds do not carry over. ``ucb`` is another bandit:
     it fits each round's progress, pays bids, and knows neither refusals nor a price of money.
 
+    Fidelity to Agrawal and Devanur (2016), confidence bounds and index: checked:
+    tests/learning/policies/test_sources.py::test_bwk_s_bounds_and_index_by_hand.
+
     Fidelity to Agrawal and Devanur (2016): interpretation: a round takes a set of arms, budgets lapse unless they are
     for the run, and progress stands for the sum of the arms' rewards.
     """

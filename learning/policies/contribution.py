@@ -39,6 +39,11 @@ class Contribution(Policy):
     better than a random choice. Clients that always serve together are credited alike: accuracy does not tell them
     apart.
 
+    Fidelity to Widrow and Hoff (1960): checked: tests/learning/policies/test_field.py::test_contributions_by_hand.
+
+    Fidelity to Wang, Dang and Zhou (2019), deletion where progress adds up: checked:
+    tests/learning/policies/test_sources.py::test_where_progress_adds_up_estimates_become_what_leaving_a_client_out_loses.
+
     Fidelity to Wang, Dang and Zhou (2019): interpretation: leave-one-out contributions are estimated from the
     accuracies alone, and progress is taken to be their sum.
     """

@@ -35,7 +35,12 @@ class FMore(Policy):
     * One buyer there, several here: an offer may be outbid.
 
     Fidelity to Che (1993): checked:
-    tests/learning/policies/test_field.py::test_fmore_pays_second_scores_from_public_bids.
+    tests/learning/policies/test_field.py::test_fmore_pays_second_scores_from_public_bids,
+    tests/des/mechanisms/test_sources.py::test_at_second_scores_the_cost_is_a_best_response,
+    tests/des/mechanisms/test_sources.py::test_che_s_equilibrium_of_first_scores_is_a_best_response.
+
+    Fidelity to Zeng et al. (FMore, 2020), scores and first-score payments: checked:
+    tests/learning/policies/test_field.py::test_fmore_takes_the_best_scores.
 
     Fidelity to Zeng et al. (FMore, 2020): interpretation: quality is the DQI, s is linear, the budget sets the number
     of winners, and clients do not choose their quality.

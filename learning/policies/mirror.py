@@ -70,7 +70,15 @@ class Mirror(Policy):
     prices money: the higher it is, the lower are the offers.
 
     Fidelity to Ayer et al. (1955): checked:
-    tests/learning/policies/test_learned_rivals.py::test_isotonic_shares_by_hand.
+    tests/learning/policies/test_learned_rivals.py::test_isotonic_shares_by_hand,
+    tests/learning/policies/test_sources.py::test_shares_of_wins_are_those_of_ayer_s_formula.
+
+    Fidelity to Balseiro, Lu and Mirrokni (2023), step of the dual: checked:
+    tests/learning/policies/test_sources.py::test_the_price_of_money_is_a_step_of_mirror_descent_on_the_dual.
+
+    Fidelity to Balseiro, Lu and Mirrokni (2023), where more than twice the share is wanted: off by a factor of 1.35
+    in the price of money, where five times the share is wanted at a rate of 0.1, as steps are cut:
+    tests/learning/policies/test_sources.py::test_a_step_of_the_price_of_money_is_cut.
 
     Fidelity to Balseiro, Lu and Mirrokni (2023): interpretation: the price of money charges every offer, refused ones
     too, and values are estimates.

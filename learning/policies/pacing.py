@@ -29,6 +29,9 @@ class RefusalPacing(Policy):
     Bids rise with a client's data and fall with its EMD, so the dearest clients have the best data: this is D-first, by
     public prices.
 
+    Fidelity to Balseiro and Gur (2019), projected step: checked:
+    tests/learning/policies/test_sources.py::test_pacing_s_multiplier_is_a_projected_step.
+
     Fidelity to Balseiro and Gur (2019): interpretation: the multiplier follows the share of refused offers in the place
     of what was over- or underspent.
     """

@@ -48,6 +48,10 @@ class Resolving(Policy):
       known distributions and additive values, which a market of learning rivals does not have. A budget that lapses
       leaves nothing to spread.
 
+    Fidelity to Jasin and Kumar (2012), fluid program and its dual: checked:
+    tests/learning/policies/test_sources.py::test_the_price_of_money_solves_the_dual_of_the_fluid_program,
+    tests/learning/policies/test_sources.py::test_what_is_left_of_the_money_is_spread_evenly_over_the_rounds_left.
+
     Fidelity to Jasin and Kumar (2012); Balseiro, Besbes and Pizarro (2024): interpretation: values and chances are
     estimates and not known distributions, and only a budget for the whole run is spread.
     """

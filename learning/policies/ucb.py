@@ -36,6 +36,10 @@ class BudgetedUCB(Policy):
     multi-armed bandits", AAAI 2012. Unlike in C2UCB, the feedback is only the sum (full bandit), because only the whole
     set's accuracy is observed.
 
+    Fidelity to Russac, Vernade and Cappé (2019), discounted bounds: checked:
+    tests/learning/policies/test_rivals.py::test_the_bandit_s_bounds_by_hand,
+    tests/learning/policies/test_sources.py::test_the_discounted_bounds_of_two_rounds_by_hand.
+
     Fidelity to Qin, Chen and Zhu (2014); Russac, Vernade and Cappé (2019); Tran-Thanh et al. (2012): interpretation:
     the three are combined, and the feedback is one number for the whole set.
     """

@@ -88,6 +88,26 @@ class TestAdaptive:
         others = np.delete(clients.chances, client, axis=0)
         assert (others == 0.5).all()
 
+    def test_the_plays_of_a_round_go_by_the_weights_of_its_beginning(self) -> None:
+        """EXP3 learns after each play. Two plays earned the most: the second would have counted 1 / .5399, not 1 / .5.
+
+        The dear markup is then chosen with .579 in place of .576.
+        """
+        clients = begun(Adaptive(markups=[0.0, 1.0], exploration=0.2), replace(SETTING, clients=200))
+        dear = (clients.bids(1, np.full((2, 200), 1_000_000)) > 1_000_000).all(axis=0)
+        client = int(dear.argmax())
+        both = Outcomes(np.array([0, 1]), np.full(2, client), np.ones(2, bool), np.full(2, 10**7), np.zeros(2, int))
+        clients.close(1, both)
+
+        def chance(log_weight: float) -> float:
+            return float(0.8 / (1 + np.exp(-log_weight)) + 0.1)
+
+        assert clients.chances[client, 1] == pytest.approx(chance(0.2 / 2 / 0.5 * 2))
+        after_one = chance(0.2)
+        theirs = chance(0.2 + 0.2 / 2 / after_one)
+        assert clients.chances[client, 1] == pytest.approx(0.5790, abs=5e-5)
+        assert theirs == pytest.approx(0.5761, abs=5e-5)
+
     def test_a_loss_or_no_award_teaches_nothing(self) -> None:
         clients = begun(Adaptive())
         refused = replace(outcomes(0, 1, paid=0, cost=5), served=np.array([False]))

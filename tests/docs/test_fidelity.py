@@ -22,6 +22,12 @@ def test_no_paragraph_on_fidelity_is_misspelt() -> None:
         assert (rule.__doc__ or "").count("Fidelity to") == len(statements(rule)), (kind, name)
 
 
+def test_what_is_off_says_by_how_much() -> None:
+    off = [it for _, _, rule in rules() for it in statements(rule) if it.how.startswith("off by")]
+    assert off
+    assert all(re.search(r"\d", it.how) for it in off)
+
+
 def test_every_test_that_is_named_exists() -> None:
     named = [test for _, _, rule in rules() for it in statements(rule) for test in it.tests]
     assert named

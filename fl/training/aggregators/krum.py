@@ -22,7 +22,8 @@ class Krum(Aggregator):
 
     Fidelity to Blanchard et al. (2017): checked:
     tests/fl/training/test_aggregation.py::test_three_updates_of_three_numbers_by_hand,
-    tests/fl/training/test_aggregation.py::test_krum_guards_against_no_more_attackers_than_the_paper_allows.
+    tests/fl/training/test_aggregation.py::test_krum_guards_against_no_more_attackers_than_the_paper_allows,
+    tests/fl/training/test_sources.py::test_krum_has_the_lowest_sum_of_squared_distances_to_its_n_less_f_less_2_nearest.
 
     Fidelity to Blanchard et al. (2017), ties and small rounds: interpretation: of one or two updates the mean is taken,
     and ties are broken without regard to numbering.

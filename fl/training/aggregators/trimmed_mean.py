@@ -13,7 +13,8 @@ class TrimmedMean(Aggregator):
     """The mean of each parameter without a share of the highest and the lowest values (Yin et al., 2018).
 
     Fidelity to Yin et al. (2018): checked:
-    tests/fl/training/test_aggregation.py::test_three_updates_of_three_numbers_by_hand.
+    tests/fl/training/test_aggregation.py::test_three_updates_of_three_numbers_by_hand,
+    tests/fl/training/test_sources.py::test_median_and_trimmed_mean_are_taken_parameter_by_parameter.
     """
 
     def __init__(self, *, share: float = 0.2) -> None:
