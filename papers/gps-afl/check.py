@@ -80,6 +80,13 @@ def check_with_a_queue_those_of_good_reputation_are_hired_by_hand() -> None:
         assert abs(policy.queue - queue) < 1e-12
 
 
+def check_who_asks_more_is_paid_more() -> None:
+    """All fit: Q = 3, and good clients ask at least 1 + 1 + 1; the first is hired at 1 and at 1.5."""
+    for ask in (1.0, 1.5):
+        offer = in_round(gps(), 3, [8, 8, 8, 0], [1, 1, 1, 0]).act(seen([ask, 1.0, 1.0, 9.0]))
+        assert offer.payments[offer.clients == 0].tolist() == [ask]
+
+
 def check_the_first_comparison_outweighs_all_later_ones() -> None:
     """A client that fails it never has a good reputation, even if it passes in all later rounds; and the reverse."""
     for first, least, most in ((2.0, 0.0, 0.5), (0.5, 0.5, 1.0)):
