@@ -39,6 +39,8 @@ $ flmarket run my-market.toml --set clients.cores=3 --rounds 20
 $ flmarket report runs --baseline random --figures figures
 
 $ flmarket export runs --csv all-rounds.csv
+
+$ flmarket papers play stackelberg-data
 """
 
 _FIRST = """\
@@ -63,7 +65,7 @@ COMMANDS = {
     "export": "Gather the logs of runs into one file, with columns for scenario, policy, seed and what differs.",
     "fork": "Continue a run from a round with something changed, and show what differs and from which round on.",
     "league": "Let policies visit each other: who exploits whom, and how do they rate?",
-    "papers": "List the papers that can be played; `papers play KEY` plays one and verifies its runs.",
+    "papers": "List the papers that can be played; `papers play KEY` plays, verifies and reports one.",
     "plugins": "List all plug-ins that a scenario or a report can name, of every kind, built in and your own.",
     "policies": "List the policies a service can use.",
     "replay": "Watch a run again, round by round, in the terminal user interface.",

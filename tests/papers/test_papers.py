@@ -58,7 +58,11 @@ def test_its_scenario_plays_and_verifies(paper: Path, tmp_path: Path) -> None:
     ):
         done = shell.flmarket(*words, cwd=tmp_path)
         assert done.returncode == 0, done.stdout + done.stderr
-    assert "valid" in done.stdout
+    verified, _, report = done.stdout.partition("# Report")
+    assert "valid" in verified
+    assert "whole market**" in report.lower()
+    for measure in re.findall(r'^@measure\("([^"]+)"', (paper / "plugins.py").read_text(encoding="utf-8"), re.M):
+        assert measure in report
 
 
 def test_all_are_listed_with_what_came_out() -> None:

@@ -1,4 +1,4 @@
-"""``flmarket papers``: the papers that can be played; ``papers play KEY`` plays one of them and verifies its runs."""
+"""``flmarket papers``: the papers that can be played; ``papers play KEY`` plays, verifies and reports one."""
 
 import re
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from scenarios.running.run_options import RunOptions
 
 _ROW = re.compile(r"^\| \[(.+?)\]\(([\w-]+)/README\.md\) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
-papers = typer.Typer(help="List the papers that can be played; `papers play KEY` plays one and verifies its runs.")
+papers = typer.Typer(help="List the papers that can be played; `papers play KEY` plays, verifies and reports one.")
 
 
 def _folder() -> Path:
@@ -56,23 +56,26 @@ def play(
     *,
     options: RunOptions,
 ) -> None:
-    """Play a paper's scenario with its plug-ins, verify the runs, and say where its page is.
+    """Play a paper's scenario with its plug-ins, verify the runs, and print the report of the whole market.
 
-    Takes the options of `flmarket run`. The commands behind the numbers of the page stand there.
+    The report has the paper's own measures, too. Takes the options of `flmarket run`. The commands behind the numbers
+    of the paper's page stand there.
     """
     keys = [known for known, *_ in _rows()]
     if key not in keys:
         raise InputError(f"{key!r} is not a paper{suggest(key, keys)}")
     # The list of papers needs none of what playing takes.
     from flmarket.cli import batches, loading
-    from flmarket.cli.commands.verify import verify
+    from flmarket.cli.commands import report, verify
 
     folder, chosen = _folder() / key, seeds_of(seeds, seed, [0])
     load_plugins([folder / "plugins.py"])
     scenarios = batches.load_to_play([str(folder / "scenario.toml")], assignments or [], [], [], options)
     complete, failed = batches.play(scenarios, [], chosen, options, quiet=quiet, first=None, trackers=[])
     batches.print_results(complete, loading.all_assignments(assignments or [], options.values))
+    status = int(failed)
+    if places := [run.directory.path for run in complete]:
+        status = max(status, verify.verified(places))
+        report.report(places, table=["whole market"])
     note(f"What the paper claims, and what came out here: {folder / 'README.md'}")
-    if failed:
-        raise typer.Exit(1)
-    verify([run.directory.path for run in complete])
+    raise typer.Exit(status)

@@ -1,6 +1,8 @@
 """``flmarket verify``: one line for each run, one for each problem, and one that counts the valid runs."""
 
 from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -32,6 +34,16 @@ def verify(
     or was interrupted.
     """
     load_plugins(plugin)
+    raise typer.Exit(verified(runs, rerun=rerun, apart=bool(plugin)))
+
+
+def verified(
+    runs: Sequence[Path],
+    *,
+    rerun: bool = False,
+    apart: bool = False,  # whether there are plug-ins, of which an exception is no defect of flmarket
+) -> int:
+    """Say what was found of each run; return the exit status of the command."""
     there = find_runs(runs)
     directories = [*there.ended, *there.begun]
     if not directories:
@@ -39,12 +51,12 @@ def verify(
     for folder in there.unreadable:
         result(f"{folder}: not checked")
     counts = Counter({UNCHECKED: len(there.unreadable)})
-    counts.update(_verify(run, again=rerun, apart=bool(plugin)) for run in directories)
+    counts.update(_verify(run, again=rerun, apart=apart) for run in directories)
     unchecked = counts[UNCHECKED] + counts[IN_PART]
     if len(directories) > 1:
         valid = f"{counts[VALID] + counts[IN_PART]:,} of {len(directories):,} runs are valid"
         note(valid + (f"; {unchecked:,} could not be checked in full" if unchecked else ""))
-    raise typer.Exit(1 if counts[FAILED] else 2 if unchecked else 0)
+    return 1 if counts[FAILED] else 2 if unchecked else 0
 
 
 def _verify(run: RunDirectory, *, again: bool, apart: bool) -> int:
