@@ -28,22 +28,26 @@ def proportional_share(bids: list[float], values: list[float], budget: float) ->
     return clear_round("proportional-share", bids, values, budget).tolist()
 
 
-def emd_flim(bids: list[float], emd: list[float], budget: float) -> Prices:
+def emd_flim(bids: list[float], emd: list[float], budget: float, *, as_coded: bool = False) -> Prices:
     """Return what EMD-FLIM pays.
 
     The lowest bids per e^-EMD win, as long as the last one's is below the budget per e^-EMD of all winners. A winner
     gets, per e^-EMD, the lower of that and of the first loser's bid; where nobody loses, of the last winner's.
+
+    As coded, the e^-EMD stand in the inverse of that order (``restore_with_index``, where they are to be sorted), so
+    that clients count, and are paid, by one another's.
     """
-    delta = [exp(-each) for each in emd]
-    order = sorted(range(len(bids)), key=lambda i: bids[i] / delta[i])
-    count, total = 0, 0.0
-    while count < len(order) and bids[i := order[count]] / delta[i] < budget / (total + delta[i]):
-        count, total = count + 1, total + delta[i]
+    delta, clients = [exp(-each) for each in emd], range(len(bids))
+    order = sorted(clients, key=lambda i: bids[i] / delta[i])
+    ranked = [delta[i] for i in (sorted(clients, key=order.__getitem__) if as_coded else order)]
+    per = [bids[i] / delta[i] for i in order]
+    winning = [k for k in clients if per[k] < budget / sum(ranked[: k + 1])]
     prices = [nan] * len(bids)
-    if count:
-        last = order[min(count, len(order) - 1)]
-        for i in order[:count]:
-            prices[i] = delta[i] * min(budget / total, bids[last] / delta[last])
+    if winning:
+        count = winning[-1] + 1
+        price = min(budget / sum(ranked[:count]), per[min(count, len(bids) - 1)])
+        for place, i in enumerate(order[:count]):
+            prices[i] = ranked[place] * price
     return prices
 
 
@@ -58,9 +62,10 @@ def markets(count: int, seed: int = 1) -> Iterator[tuple[list[float], list[float
 
 def compared(count: int = 2000) -> dict[str, int]:
     """Return how often the two agree in random markets."""
-    found = dict.fromkeys(("markets", "same winners", "somebody loses", "same prices there", "over the budget"), 0)
+    names = "markets", "same winners", "somebody loses", "same prices there", "over the budget"
+    found = dict.fromkeys((*names, "as coded, other winners", "as coded, pays below a bid"), 0)
     for bids, emd, budget in markets(count):
-        theirs = emd_flim(bids, emd, budget)
+        theirs, coded = emd_flim(bids, emd, budget), emd_flim(bids, emd, budget, as_coded=True)
         ours = proportional_share(bids, [1000 * exp(-each) for each in emd], budget)
         loses = bool(np.isnan(theirs).any())
         found["markets"] += 1
@@ -68,6 +73,8 @@ def compared(count: int = 2000) -> dict[str, int]:
         found["somebody loses"] += loses
         found["same prices there"] += loses and _close(theirs, ours)
         found["over the budget"] += float(np.nansum(ours)) > budget
+        found["as coded, other winners"] += bool((np.isnan(theirs) != np.isnan(coded)).any())
+        found["as coded, pays below a bid"] += _below(coded, bids)
     return found
 
 
@@ -136,6 +143,17 @@ def check_an_example_by_hand() -> None:
     for budget, prices in ((9.0, [6.0, 3.0, nan]), (8.0, [16 / 3, 8 / 3, nan])):
         assert _close(emd_flim(bids, emd, budget), prices)
         assert _close(proportional_share(bids, [1000.0, 500.0, 250.0], budget), prices)
+
+
+def check_as_coded_clients_are_paid_by_one_anothers_data() -> None:
+    """Three clients with e^-EMD 1/2, 1/4 and 1 ask 2.5, 1.5 and 4 of 9: per unit 5, 6 and 4, so that the order is the
+    third, the first, the second, and the first two of them win, at 6 a unit: 6 and 3.
+
+    The code counts the second's 1/4 for the third, and the third's 1 for the first: it pays 1.5, below the bid, and 6.
+    """
+    emd, bids = [np.log(2), np.log(4), 0.0], [2.5, 1.5, 4.0]
+    assert _close(emd_flim(bids, emd, 9.0), [3.0, nan, 6.0])
+    assert _close(emd_flim(bids, emd, 9.0, as_coded=True), [6.0, nan, 1.5])
 
 
 def check_winners_and_prices_are_those_of_emd_flim() -> None:
