@@ -15,9 +15,10 @@ class ProportionalShare(Mechanism):
     For each service the clients that it names are ranked by bid per value. The first k are picked, as many as can each
     be paid a share of the budget in proportion to their value: the bid of the last is at most ``B * v_k / (v_1 + ... +
     v_k)``. Each is promised the highest bid at which it would still be picked: ``v * min(B / (v_1 + ... + v_k),
-    bid_{k+1} / v_{k+1})``, and at most its value. (Singer, "Budget feasible mechanisms", FOCS 2010, for additive
-    values.) A client that is picked by more than K services serves those that leave it the most above its bid; what the
-    others promised lapses.
+    bid_{k+1} / v_{k+1})``, and at most its value. (That is the proportional-share rule of Singer, "Budget feasible
+    mechanisms", FOCS 2010, without the comparison with the best single client on which his approximation rests, so that
+    none is claimed; the cap at the value is ours.) A client that is picked by more than K services serves those that
+    leave it the most above its bid; what the others promised lapses.
 
     What a client is promised does not depend on its bid, and it serves the best K of what it is promised; so its cost
     is its best bid, as long as services name clients and values by other things than bids. Values may add up to more

@@ -25,10 +25,12 @@ class VCG(Mechanism):
     Values are what services offer; K and the budgets, which limit the values of those served, are constraints of a 0/1
     program (``scipy.optimize.milp``). With ``side = "clients"`` a client gets its bids and what its being there adds to
     the joint surplus, so that its cost is its best bid. With ``side = "services"`` a service pays its clients' bids and
-    what its being there costs the others; its values are then its best offers as long as no budget binds (with budgets,
-    no such mechanism exists: Dobzinski, Lavi and Nisan, "Multi-unit auctions with budget limits", Games and Economic
-    Behavior 74, 2012). Both sides at once cannot be had without a subsidy (Myerson and Satterthwaite, Journal of
-    Economic Theory 29, 1983). Of several best sets that with the most offers is chosen, then by draws.
+    what its being there costs the others; its values are then its best offers as long as no budget binds. (Where
+    budgets are private, no deterministic auction of identical items is truthful, individually rational and Pareto
+    optimal without positive transfers: Dobzinski, Lavi and Nisan, "Multi-unit auctions with budget limits", Games and
+    Economic Behavior 74, 2012; with public ones the clinching auction is.) Both sides at once cannot be had without a
+    subsidy (Myerson and Satterthwaite, Journal of Economic Theory 29, 1983). Of several best sets that with the most
+    offers is chosen, then by draws.
 
     Fidelity to Clarke (1971): checked:
     tests/des/mechanisms/test_theorems.py::test_no_other_set_has_a_higher_joint_surplus,

@@ -16,10 +16,11 @@ __all__ = ["Stackelberg"]
 class Stackelberg(Policy):
     """Sets the price of a unit of quality that is best for itself, given which clients take part at which price.
 
-    A leader announces a reward rate, followers choose what to contribute, and the leader foresees their choice: so
-    Zhan, Li, Qu, Zeng and Guo, "A learning-based incentive mechanism for federated learning", IEEE Internet of Things
-    Journal 7, 2020, and many others since. Their followers choose a continuous amount of data or computing, which gives
-    equilibria in closed form. Here a client takes part with all of its data or not at all:
+    A leader announces a price, followers choose whether to take part, and the leader foresees their choice. Of Zhan,
+    Li, Qu, Zeng and Guo, "A learning-based incentive mechanism for federated learning", IEEE Internet of Things Journal
+    7, 2020, the abstract was read: by it, deep reinforcement learning determines the optimal strategies of a parameter
+    server and of edge nodes. That is not here; the game is ours, and a client takes part with all of its data or not at
+    all:
 
     * **Followers.** Client c takes part at price r if ``r q_c >= bid_c``; its bid is its cost as far as services know.
       q is the DQI, cut at 0.
