@@ -1,9 +1,11 @@
 """All-in and FairQuery, their rules written anew from reading, against the plug-ins and their closed forms.
 
-``python papers/fl-market/check.py`` prints the numbers of README.md.
+``python papers/fl-market/check.py`` prints the numbers of README.md, and with folders of runs as its arguments the final
+accuracies, and by how much those of each folder are above those of the first, paired by seed.
 """
 
 import runpy
+import sys
 from collections.abc import Iterator
 from math import exp, nan, sqrt
 from pathlib import Path
@@ -213,9 +215,29 @@ def check_the_scenario_buys_what_it_pays_for() -> None:
     assert all(abs(2 * row["promised"] - limits[row["client"]]) < CLOSE for row in promised)
 
 
-if __name__ == "__main__":
+def accuracies(folders: list[str]) -> Iterator[str]:
+    """Yield a line for each folder and rate: the final accuracy, and its difference from the first folder's, %."""
+    flmarket.load_plugin(HERE / "plugins.py")
+    last = [(rounds := flmarket.read(folder).rounds)[rounds["round"] == rounds["round"].max()] for folder in folders]
+    final = [100 * rounds.set_index(["market.options.rate", "seed"])["test_accuracy"] for rounds in last]
+    for folder, each in zip(folders, final, strict=True):
+        for rate in each.index.levels[0]:
+            numbers = each[rate], (each - final[0])[rate]
+            said = [
+                f"{one.estimate:.2f} [{one.low:.2f}, {one.high:.2f}]" for one in map(flmarket.mean_interval, numbers)
+            ]
+            yield f"{folder}, {rate}: {said[0]}" + (f", less {folders[0]}: {said[1]}" if each is not final[0] else "")
+
+
+def numbers() -> Iterator[str]:
+    """Yield the numbers of README.md that need no runs."""
     for name, number in compared().items():
-        print(f"{name}: {number:,}")
+        yield f"{name}: {number:,}"
     for rate in (0.1, 0.5, 1.0, 2.0):
         one, its, other, theirs = sellers(rate)
-        print(f"money {rate}: All-in {one:.1f} sellers, epsilon {its:.2f}; FairQuery {other:.1f}, epsilon {theirs:.2f}")
+        yield f"money {rate}: All-in {one:.1f} sellers, epsilon {its:.2f}; FairQuery {other:.1f}, epsilon {theirs:.2f}"
+
+
+if __name__ == "__main__":
+    for line in accuracies(sys.argv[1:]) if sys.argv[1:] else numbers():
+        print(line)
