@@ -24,7 +24,7 @@ class ProportionalShare(Mechanism):
     is its best bid, as long as services name clients and values by other things than bids. Values may add up to more
     than the budget, promises never do.
 
-    Fidelity to Singer (2010): checked:
+    Fidelity to Singer (2010), the proportional-share rule: checked:
     tests/des/mechanisms/test_tables.py::test_every_round_is_cleared_as_it_was_worked_out_by_hand,
     tests/des/mechanisms/test_theorems.py::test_no_other_bid_earns_a_client_more,
     tests/des/mechanisms/test_sources.py::test_a_winner_is_promised_singer_s_threshold_or_its_value.
@@ -32,6 +32,9 @@ class ProportionalShare(Mechanism):
     Fidelity to Singer (2010), where the budget is above a winner's value: off by 9 of the 12 that a winner which is
     worth 3 and is alone would get, as no more than the value is promised:
     tests/des/mechanisms/test_sources.py::test_singer_s_threshold_is_cut_at_what_the_winner_is_worth.
+
+    Fidelity to Singer (2010), the approximation: interpretation: the comparison with the best single client, on which
+    it rests, is left out, so that none is claimed.
 
     Fidelity to Singer (2010), with several buyers: interpretation: a client that several services pick serves those
     that leave it the most.

@@ -33,9 +33,8 @@ class CriticalPrices(Policy):
 
     Services that all play it do not see each other's offers.
 
-    Fidelity to Myerson (1981); Lehmann, O'Callaghan and Shoham (2002): checked:
-    tests/learning/policies/test_oracle.py::test_the_critical_price_tops_the_kth_rival_or_is_the_bid,
-    tests/learning/policies/test_sources.py::test_a_critical_price_is_the_least_that_wins_in_every_draw.
+    Fidelity to Myerson (1981); Lehmann, O'Callaghan and Shoham (2002): interpretation: a critical price is the lowest
+    price that wins, in this market.
     """
 
     summary = "best response by critical prices and exact knapsack; privileged: sees data, EMDs and rivals' offers"

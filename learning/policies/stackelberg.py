@@ -33,12 +33,8 @@ class Stackelberg(Policy):
     foresees clients, not rivals: an offer may be outbid. One price for all quality buys the cheapest quality first and
     pays all but the dearest client of those more than the bid.
 
-    Fidelity to Zhan et al. (2020), the leader foresees its followers: checked:
-    tests/learning/policies/test_field.py::test_the_leader_s_price_by_hand,
-    tests/learning/policies/test_sources.py::test_the_leader_s_price_for_many_followers_is_that_of_the_closed_form.
-
-    Fidelity to Zhan et al. (2020): interpretation: clients take part with all of their data or not at all, and the
-    leader's value of quality, its budget and the exact search are ours.
+    Fidelity to Zhan et al. (2020): interpretation: the abstract alone was read, whose learned mechanism is not here;
+    the game, its closed form and the exact search are ours, and clients take part with all of their data or not at all.
     """
 
     summary = "Stackelberg leader: one price per unit of data quality, the best given who takes part"

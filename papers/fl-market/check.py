@@ -1,7 +1,7 @@
 """All-in and FairQuery, their rules written anew from reading, against the plug-ins and their closed forms.
 
-``python papers/fl-market/check.py`` prints the numbers of README.md, and with folders of runs as its arguments the final
-accuracies, and by how much those of each folder are above those of the first, paired by seed.
+``python papers/fl-market/check.py`` prints the numbers of README.md, and with folders of runs as its arguments their
+final accuracies, and by how much those of each are above those of the first, paired by seed.
 """
 
 import runpy
