@@ -196,6 +196,15 @@ def table(backend: str, seeds: range, names: Iterable[str]) -> None:
             print(f"    {key}: {_interval(each[key])}; {more[key]}")
 
 
+def poison(seeds: range) -> None:
+    """Print how many of those that are hired after round 20 train on wrong labels, where 20 of 60 clients do."""
+    groups = [{"name": "flippers", "count": 20, "label_flip": 1.0}]
+    for name in ("gps-afl", "random"):
+        _, offers = played(rival(name, **{"clients.groups": groups, "training.backend": "real"}), seeds)
+        hired = offers[(offers.outcome == "served") & (offers["round"] > 20)]
+        print(name, _interval(100 * (hired.client < 20).groupby(hired.seed).mean()), "%")
+
+
 def main() -> None:
     if sys.argv[1:] == ["benchmark"]:
         rounds, _ = played(rival("all", **{"training.backend": "surrogate"}), range(100, 105))
@@ -207,6 +216,7 @@ def main() -> None:
         print(f"{clients} clients: one is alone for {_interval(lengths)} rounds, 95 % of them in [{low:g}, {high:g}]")
     table("surrogate", range(20), RIVALS)
     table("real", range(5), ["gps-afl", "cheapest", "lcfa", "random"])
+    poison(range(5))
 
 
 if __name__ == "__main__":
