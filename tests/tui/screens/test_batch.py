@@ -149,7 +149,7 @@ async def test_a_whole_sweep_is_started_with_its_policies_and_seeds_and_is_what_
 ) -> None:
     out, file = small / "runs", small / "swept.toml"
     # Long enough for its bar to be seen, which is there once all have begun.
-    long = re.sub(r"target_accuracy = [\d.]+", "target_accuracy = 1.0", scenario_text).replace("= 12 #", "= 3000 #")
+    long = re.sub(r"target_accuracy = [\d.]+", "target_accuracy = 1.0", scenario_text).replace("= 12 #", "= 1000 #")
     file.write_text(long + '[sweep]\n"clients.cores" = [1, 2]\n')
     app = MarketApp(out=out, folder=small)
     async with app.run_test(size=(120, 40)) as pilot:
