@@ -20,6 +20,15 @@ HERE = Path(__file__).parent
 SHORT = {"sweep": {}}
 """Settings with which the scenario plays in a second."""
 
+CLAIMS = [
+    {
+        "rule": "bfm-swm",
+        "claimed": ["truthfulness", "individual rationality", "budget feasibility"],
+        "by": "Theorem 4.1, which says obviously strategyproof: more than is attacked",
+    }
+]
+"""How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""
+
 MONOTONE = {"lists": 1, "alpha": 1 + sqrt(6) / 2, "beta": 3.0}
 GENERAL = {"lists": 2, "alpha": 1 + 2 * sqrt(6) / 3, "beta": 4.0}
 FACTORS = (0.25, 0.5, 0.75, 1.5, 2.0, 4.0, 8.0)

@@ -18,6 +18,20 @@ HERE = Path(__file__).parent
 SHORT: dict[str, Any] = {"runs": [], "rounds": 2}
 """Settings with which the scenario plays in a second."""
 
+_ABSTRACT = {"claimed": ["truthfulness", "individual rationality", "budget feasibility"], "by": "abstract"}
+_GROUPS = {"options": {"groups": 2, "limits": 1}}
+CLAIMS = [
+    {"rule": "care-co", "shape": {"services": 1}, "note": "the rule is second-hand", **_GROUPS, **_ABSTRACT},
+    {
+        "rule": "care-co",
+        "markets": 20,
+        "by": "a client's work costs alike for all services there, and not here",
+        **_GROUPS,
+    },
+    {"rule": "care-no", "shape": {"services": 1}, "by": "the public file simplifies the payment", **_GROUPS},
+]
+"""How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""
+
 SCALE = 1000.0  # money that is offered for a reputation of 1: more than anybody is paid
 
 

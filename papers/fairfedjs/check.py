@@ -17,6 +17,19 @@ SHORT = {
 """Settings with which the scenario plays in a second."""
 
 
+CLAIMS = [
+    {
+        "rule": "fairfedjs",
+        "markets": 20,
+        "by": "payment is not in the abstract",
+        "note": "an order of services; offers are paid",
+    },
+    {"rule": "fairfedjs", "rounds": 3, "markets": 10, "by": "payment is not in the abstract"}
+    | {"note": "with the queues of earlier rounds"},
+]
+"""How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""
+
+
 def plugins() -> ModuleType:
     return flmarket.load_plugin(HERE / "plugins.py")
 

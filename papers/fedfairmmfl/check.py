@@ -20,6 +20,23 @@ SHORT = {
 """Settings with which the scenario plays in a second."""
 
 
+CLAIMS = [
+    {
+        "rule": "alpha-fair",
+        "markets": 20,
+        "by": "nobody is paid in the public code",
+        "note": "draws do not look at bids; bids are paid",
+    },
+    {
+        "rule": "round-robin",
+        "markets": 20,
+        "by": "nobody is paid in the public code",
+        "note": "turns do not look at bids; bids are paid",
+    },
+]
+"""How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""
+
+
 def tasks(mechanism: str, accuracy: list[float], clients: int, number: int = 1, **options: float) -> np.ndarray:
     """Return the task that each client trains in a round in which all services name all clients, [clients]."""
     flmarket.load_plugin(HERE / "plugins.py")

@@ -23,6 +23,12 @@ HERE = Path(__file__).parent
 SHORT = {"sweep": {}, "market.options.rate": 0.5}
 """Settings with which the scenario plays in a second."""
 
+CLAIMS = [
+    {"rule": "all-in", "by": "the text is not read", "note": "owners sell their limits, for which alone the menu pays"},
+    {"rule": "fair-query", "by": "neither this text nor that of Ghosh and Roth is read"},
+]
+"""How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""
+
 CLOSE = 1e-5  # money; ours is in whole micro-units
 SHAPES = (lambda x: x**2, lambda x: 2 * sqrt(x), lambda x: 2 * x, lambda x: exp(x) - 1)
 

@@ -20,6 +20,15 @@ HERE = Path(__file__).parent
 SHORT: dict[str, Any] = {}
 """Settings with which the scenario plays in a second: it does."""
 
+CLAIMS = [
+    {
+        "rule": "set-auction",
+        "by": "the abstract's claim is of a rule that could not be read",
+        "shape": {"services": 1, "budgets": False},
+    }
+]
+"""How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""
+
 THEIRS = {30: 52.3, 50: 52.0, 70: 53.0, 90: 51.7, 110: 52.1}
 """The welfare at which the lines of the public code's figure end, by the number of clients; each is of one market."""
 

@@ -20,6 +20,16 @@ HERE = Path(__file__).parent
 SHORT = {"sweep": {}, "market.options.reputation": "record"}
 """Settings with which the scenario plays in a second."""
 
+ABSTRACT = {"claimed": ["truthfulness", "individual rationality", "budget feasibility"], "by": "abstract"}
+CLAIMS = [
+    {"rule": "rrafl", "note": "reputations are fixed; the rule is second-hand", **ABSTRACT},
+    {"rule": "rrafl", "options": {"reputation": "record"}, "rounds": 3, "markets": 20, **ABSTRACT}
+    | {"note": "the reputation is an interpretation; two misreports a client, for odd and for even rounds"},
+    {"rule": "rrafl-next-number", "by": "a public code by others"},
+    {"rule": "rrafl-own-bid", "by": "CARE-CO's public code"},
+]
+"""How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""
+
 CLOSE = 1e-4  # money; ours is in whole micro-units
 BIDS, REPUTATIONS = [2.0, 3.0, 4.0, 6.0], [1.0, 0.5, 1.6, 0.9]  # 2, 6, 2.5 and 6.667 a unit
 

@@ -6,12 +6,11 @@ Checks are functions ``check_*`` of ``check.py``, loaded by its path: folders th
 import ast
 import json
 import re
-from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+from certificates import checks, papers
 from des.mechanism import MECHANISMS
 from des.response import RESPONSES
 from flmarket.testing import check_mechanism, check_response
@@ -22,22 +21,13 @@ from support.pages import ROOT, commands, leads_somewhere, links, of, parse
 
 FOLDER = ROOT / "papers"
 PACKAGES = {"des", "fl", "flmarket", "learning", "scenarios", "tui"}
-PAPERS = sorted(page.parent for page in FOLDER.glob("*/README.md"))
+PAPERS = papers()
 PAGES = sorted(FOLDER.rglob("*.md"))
 CHECKS = [
     (paper, name)
     for paper in PAPERS
     for name in re.findall(r"^def (check_\w+)\(", (paper / "check.py").read_text(encoding="utf-8"), re.M)
 ]
-
-
-def checks(paper: Path) -> ModuleType:
-    spec = spec_from_file_location(f"papers.{paper.name}.check", paper / "check.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 @pytest.mark.parametrize(("paper", "check"), CHECKS, ids=lambda it: it.name if isinstance(it, Path) else it)
