@@ -25,7 +25,7 @@ SHORT = {"sweep": {}, "market.options.rate": 0.5}
 
 CLAIMS = [
     {"rule": "all-in", "by": "the text is not read", "note": "owners sell their limits, for which alone the menu pays"},
-    {"rule": "fair-query", "by": "neither this text nor that of Ghosh and Roth is read"},
+    {"rule": "fair-query", "by": "the text is not read; the public code adapts the rule of Ghosh and Roth"},
 ]
 """How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""
 

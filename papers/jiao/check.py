@@ -25,6 +25,7 @@ CLAIMS = [
         "rule": "set-auction",
         "by": "the abstract's claim is of a rule that could not be read",
         "shape": {"services": 1, "budgets": False},
+        "note": "of services nothing follows: a set is worth what the rule says, and to them what each client is",
     }
 ]
 """How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""

@@ -25,8 +25,8 @@ CLAIMS = [
     {"rule": "rrafl", "note": "reputations are fixed; the rule is second-hand", **ABSTRACT},
     {"rule": "rrafl", "options": {"reputation": "record"}, "rounds": 3, "markets": 20, **ABSTRACT}
     | {"note": "the reputation is an interpretation; two misreports a client, for odd and for even rounds"},
-    {"rule": "rrafl-next-number", "by": "a public code by others"},
-    {"rule": "rrafl-own-bid", "by": "CARE-CO's public code"},
+    {"rule": "rrafl-next-number", "by": "a third party's code"},
+    {"rule": "rrafl-own-bid", "by": "a public file that plays CARE-CO"},
 ]
 """How papers/certificates.md comes by its verdicts, by the fields of ``Claim`` (tools/certificates.py)."""
 

@@ -23,7 +23,7 @@ CLAIMS = [
     {
         "rule": "shared-reward",
         "markets": 20,
-        "by": "the abstract has an optimal training strategy: of how much to give, not to ask",
+        "by": "the game is ours",
         "note": "check.py attacks the choice of data; here clients do all of the work, and misreport what it costs",
     }
 ]
