@@ -134,7 +134,7 @@ CHOSEN = (
     # one budget for all services
     Chosen(_MECHANISM, "sum(spent) > (whole := sum(book.budgets.tolist()))", "(whole := 0)", _POOLED),
     Chosen(_MECHANISM, "clearing.price[deliveries.offers].sum() if", "book.budgets.sum() if", _POOLED),
-    Chosen(_CLEARING, "if m in current.offers else 0", "if m >= 0 else 0", _POOLED),
+    Chosen(_CLEARING, "if m in of else 0", "if m >= 0 else 0", _POOLED),
     Chosen(_LEDGER, "min(need - account.held, other.held - kept)", "min(need - account.held, other.held)", _POOLED),
     Chosen(_LEDGER, "other.granted - amount", "other.granted", _POOLED),
     Chosen("flmarket/analysis/verification/row_rules.py", "pooled & over[order]", "pooled & ~pooled", _LOGS),
@@ -159,7 +159,7 @@ CHOSEN = (
     Chosen("des/participation.py", "owed + left // length", "left // length", _CONTRACTS),
     Chosen(_CLEARING, "spec.budget - due.get(m, 0) if", "spec.budget if", _CONTRACTS),
     Chosen(_LEDGER, "account.paid - account.committed - owed", "account.paid - account.committed", _CONTRACTS),
-    Chosen(_CLEARING, "current.due.get(m, 0) - int(spent[m])", "current.due.get(m, 0) - 0", _TURNS),
+    Chosen(_CLEARING, "current.due.get(m, 0) + current.spent.get(m, 0)", "current.due.get(m, 0)", _TURNS),
     Chosen("des/allocation.py", "if it not in gone", "if it >= 0", _TURNS),
     # measures
     Chosen(_MEASURES, '(run["spent"] > run["budget"])', '(run["spent"] >= run["budget"])', _SHOWN),
