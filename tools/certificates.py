@@ -15,7 +15,7 @@ import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from hashlib import sha256
 from importlib.util import module_from_spec, spec_from_file_location
 from multiprocessing import get_context
@@ -154,8 +154,8 @@ def _side(paper: Path, claim: Claim, certificate: Certificate, side: Side) -> di
     return row | {"without": reasons[0]}
 
 
-def renew() -> str:
-    """Attack what has changed, keep what is found as soon as it is there, and return the tables."""
+def renew() -> None:
+    """Attack what has changed, keep what is found as soon as it is there, and then renew the page."""
     known, now = found(), {}
     for paper in papers():
         for place, claim in enumerate(claims(paper)):
@@ -168,7 +168,7 @@ def renew() -> str:
                 FOUND.write_text(json.dumps(known, indent=1) + "\n", encoding="utf-8")
             now[key] = known[key]
     FOUND.write_text(json.dumps(now, indent=1) + "\n", encoding="utf-8")
-    return tables()
+    renew_named(tables)
 
 
 def tables() -> str:
@@ -300,4 +300,4 @@ def _mechanism(paper: Path) -> str:
 
 
 if __name__ == "__main__":
-    sys.exit(guarded(partial(renew_named, renew)))
+    sys.exit(guarded(renew))
