@@ -38,8 +38,11 @@ needs_kernel = pytest.mark.skipif(not fused.available(), reason="no compiled ker
 def marks(case: Case) -> list[pytest.MarkDecorator]:
     """Real training needs the kernel, and takes longer: the fast tier plays one run of it.
 
-    What ``private`` draws besides does not depend on the policy: there it plays the sensitive ones.
+    What ``private`` draws besides does not depend on the policy: there it plays the sensitive ones. Of the bidders of
+    display advertising, which differ in a formula, it plays two.
     """
+    if case.policy in ("rtb-const", "rtb-mcpc", "rtb-ortb", "rtb-rand"):
+        return [pytest.mark.slow, *([needs_kernel] if case.scenario == "quickstart" else [])]
     if case.scenario == "private" and case.policy not in SENSITIVE:
         return [pytest.mark.slow]
     if case.scenario != "quickstart":

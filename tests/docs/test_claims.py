@@ -16,6 +16,7 @@ ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 BOOK = sorted((ROOT / "docs").rglob("*.md"))
 WITHOUT = {
+    "docs/auction-based-fl.md": "times of one run whose command stands beside them, and what follows for a whole one",
     "docs/continuous.md": "an example by hand, and tables of runs whose commands stand beside them",
     "docs/decisions/algorithm1.md": "differences of the trial, whose tables research/tests/test_tables.py holds",
     "docs/decisions/batches.md": "limits that the code has, not measurements",

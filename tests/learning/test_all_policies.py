@@ -137,7 +137,9 @@ def test_offers_are_valid_in_any_market(
 
 
 ALIKE = {"random", "lcfa", "greedy", "d-first", "mahdrl-single", "mahdrl-paper"}
-"""Policies that remember nothing and whose code is that of ``hqfa`` but for an order, or agents that take seconds."""
+ALIKE |= {"rtb-const", "rtb-mcpc", "rtb-ortb", "rtb-rand"}
+"""Policies that remember nothing and whose code is that of ``hqfa`` but for an order, or that of ``rtb-lin`` but for a
+formula, or agents that take seconds."""
 
 
 @pytest.mark.parametrize("policy", [*sorted(set(POLICIES.builtin) - ALIKE), *slow(*sorted(ALIKE))])

@@ -113,10 +113,10 @@ class TestFiles:
 
 
 class TestBuiltIns:
-    def test_there_are_fourteen(self) -> None:
+    def test_there_are_fifteen(self) -> None:
         others = ["quickstart", "scarce", "stragglers"]
         papers = ["paper", "paper-budget", "paper-cores", "paper-fitted", "phones-at-night"]
-        first = ["changing", "crowd", "interests", "job-stream", "mechanisms"]
+        first = ["afl", "changing", "crowd", "interests", "job-stream", "mechanisms"]
         assert builtin_names() == [*first, *papers, "private", *others]
 
     @pytest.mark.parametrize("name", builtin_names())

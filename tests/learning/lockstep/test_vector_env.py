@@ -24,7 +24,7 @@ from scenarios.loader import builtin_names, load
 # Not "crowd" (10,000 clients: too large for a test), and not those whose data lasts, that have secrets, or whose work
 # outlasts rounds.
 OUTLASTS = {"stragglers", "job-stream", "phones-at-night"}
-BUILTIN = sorted({*builtin_names()} - {"crowd", "changing", "private"} - OUTLASTS)
+BUILTIN = sorted({*builtin_names()} - {"afl", "crowd", "changing", "private"} - OUTLASTS)
 ROUNDS, STEPS = 14, 34
 
 
