@@ -20,11 +20,19 @@ HERE = Path(__file__).parent
 SHORT = {"sweep": {}, "market.options.reputation": "record"}
 """Settings with which the scenario plays in a second."""
 
-ABSTRACT = {"claimed": ["truthfulness", "individual rationality", "budget feasibility"], "by": "abstract"}
+_FIXED = "reputations are fixed; the rule is second-hand"
+_RECORD = {
+    "options": {"reputation": "record"},
+    "rounds": 3,
+    "markets": 20,
+    "note": "the reputation is an interpretation; two misreports a client, for odd and for even rounds",
+}
+_ABSTRACT = {"claimed": ["truthfulness", "individual rationality", "budget feasibility"], "by": "abstract"}
 CLAIMS = [
-    {"rule": "rrafl", "note": "reputations are fixed; the rule is second-hand", **ABSTRACT},
-    {"rule": "rrafl", "options": {"reputation": "record"}, "rounds": 3, "markets": 20, **ABSTRACT}
-    | {"note": "the reputation is an interpretation; two misreports a client, for odd and for even rounds"},
+    {"rule": "rrafl", "shape": {"services": 1}, "note": _FIXED, **_ABSTRACT},
+    {"rule": "rrafl", "note": _FIXED, **_ABSTRACT},
+    {"rule": "rrafl", "shape": {"services": 1}, **_RECORD, **_ABSTRACT},
+    {"rule": "rrafl", **_RECORD, **_ABSTRACT},
     {"rule": "rrafl-next-number", "by": "a third party's code"},
     {"rule": "rrafl-own-bid", "by": "a public file that plays CARE-CO"},
 ]
