@@ -206,8 +206,7 @@ def check_the_flow_of_the_public_code_counts_reputation_in_place_of_clients() ->
 
 
 def _text(values: list[float], digits: int = 1) -> str:
-    it = mean_interval(values)
-    return f"{it.estimate:.{digits}f} [{it.low:.{digits}f}, {it.high:.{digits}f}]"
+    return mean_interval(values).text(f".{digits}f")
 
 
 def main() -> None:

@@ -176,8 +176,7 @@ def rival(name: str, **more: Any) -> dict[str, Any]:
 
 
 def _interval(values: Any, digits: int = 1) -> str:
-    it = mean_interval(values)
-    return f"{it.estimate:,.{digits}f} [{it.low:,.{digits}f}, {it.high:,.{digits}f}]"
+    return mean_interval(values).text(f",.{digits}f")
 
 
 def table(backend: str, seeds: range, names: Iterable[str]) -> None:

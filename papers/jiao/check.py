@@ -168,8 +168,7 @@ def best(market: Market) -> float:
 
 
 def _text(values: Any, digits: int = 1) -> str:
-    it = mean_interval(values)
-    return f"{it.estimate:.{digits}f} [{it.low:.{digits}f}, {it.high:.{digits}f}]"
+    return mean_interval(values).text(f".{digits}f")
 
 
 def main() -> None:
