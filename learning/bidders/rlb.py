@@ -20,7 +20,8 @@ class Values:
     """What money is worth: for so many clients still to come, the utility that it buys, in units of the mean."""
 
     unit: float  # the money of a step
-    rows: list[FloatArray]  # for 0, 1, ... clients [steps of money]; more money than there is buys no more
+    rows: list[FloatArray]  # for 0, 1, ... clients [steps of money]
+    steps: int  # of money that are known; of fewer clients, who cannot cost as much, no more than they can
 
     @classmethod
     def of(
@@ -28,17 +29,19 @@ class Values:
         chances: FloatArray,  # [LEVELS + 1] the probability that the next client's price is so many steps
         unit: float,
         most: int,  # clients
+        money: float,
     ) -> "Values":
         """Solve the programme, in which each client is worth the mean: ``V(n, b)`` for n below ``most``."""
-        rows = [np.zeros(1)]
+        rows, steps = [np.zeros(1)], int(money / unit) + 2
         for number in range(1, most):
-            later = np.pad(rows[-1], (0, number * LEVELS + 1 - len(rows[-1])), mode="edge")
+            width = min(number * LEVELS, steps) + 1
+            later = np.pad(rows[-1], (0, width - len(rows[-1])), mode="edge")
             value = later.copy()
-            for price in np.flatnonzero(chances).tolist():
+            for price in np.flatnonzero(chances[:width]).tolist():
                 gain = 1.0 + later[: len(later) - price] - later[price:]  # falls as the price rises
                 value[price:] += chances[price] * np.maximum(gain, 0.0)
             rows.append(value)
-        return cls(unit, rows)
+        return cls(unit, rows, steps)
 
     def worth(self, clients: int, steps: FloatArray) -> FloatArray:
         """Return what so much money buys of some clients, linear between steps."""
@@ -105,8 +108,8 @@ class Rlb(Bidder):
         self._values: Values | None = None
 
     def bids(self, observation: Observation, relative: FloatArray) -> FloatArray:
-        if self._values is None:
-            self._values = self._solved()
+        if self._values is None or observation.budget > self._values.steps * self._values.unit:
+            self._values = self._solved(max(observation.budget, self.context.budget))
         clients = self._to_come(observation)
         return self._values.bids(clients, observation.budget, relative) if clients else np.zeros(len(relative))
 
@@ -136,11 +139,12 @@ class Rlb(Bidder):
         self._won, self._lost = np.array(state["won"]), np.array(state["lost"])
         self._values = None
 
-    def _solved(self) -> Values:
+    def _solved(self, money: float) -> Values:
+        """Solve the programme for so much money; what less is worth does not depend on that."""
         if self._given is not None:
             unit = float(self._given.max()) / LEVELS
             steps = np.rint(self._given / unit).astype(np.int64)
-            return Values.of(np.bincount(steps, minlength=LEVELS + 1) / len(steps), unit, self._most)
+            return Values.of(np.bincount(steps, minlength=LEVELS + 1) / len(steps), unit, self._most, money)
         # Twice the highest price known, so that a price may turn out to be higher; or than any bid, if none has won.
         known = self._won if len(self._won) else self._lost
         top = 2 * max(self._usual, float(known.max(initial=0.0))) or 1.0
@@ -150,7 +154,8 @@ class Rlb(Bidder):
             for it in (self._won, self._lost)
         )
         count = len(self._won) + len(self._lost)
-        return Values.of((BEFORE * guess + count * product_limit(won, lost)) / (BEFORE + count), unit, self._most)
+        chances = (BEFORE * guess + count * product_limit(won, lost)) / (BEFORE + count)
+        return Values.of(chances, unit, self._most, money)
 
 
 def product_limit(

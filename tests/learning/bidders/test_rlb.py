@@ -37,7 +37,7 @@ def owner(observe, number: int, of: int, money: float) -> Observation:
 def test_its_values_are_those_of_all_bids_tried() -> None:
     chances = np.zeros(LEVELS + 1)
     chances[[16, 32, 64]] = 1 / 3  # prices of 1, 2 and 4 at sixteen steps a unit
-    values = Values.of(chances, 1 / 16, 6)
+    values = Values.of(chances, 1 / 16, 6, 12.0)
     for clients in range(6):
         for money in range(12):
             assert values.worth(clients, np.array([16.0 * money]))[0] == pytest.approx(best(clients, money))
@@ -67,6 +67,15 @@ def test_it_bids_less_the_more_are_still_to_come(observe, make_context) -> None:
     bids = [float(bidder.act(owner(observe, number, 400, 10.0)).payments[0]) for number in (1, 100, 300, 380, 400)]
     assert bids == sorted(bids)
     assert bids[0] < 0.4 < 0.9 < bids[-1]
+
+
+def test_with_more_money_than_was_expected_the_programme_is_solved_again(observe, make_context) -> None:
+    """Bids do not depend on how far it was solved: its service has 20 in a round, and here 60."""
+    rich, poor = owner(observe, 1, 30, 60.0), owner(observe, 1, 30, 10.0)
+    first, second = (POLICIES.create("rtb-rlb", make_context(30), prices=PRICES) for _ in range(2))
+    bids = [first.act(it).payments.tolist() for it in (poor, rich)]
+    assert bids == [second.act(it).payments.tolist() for it in (rich, poor)][::-1]
+    assert bids[0] < bids[1]
 
 
 def test_a_budget_for_the_run_is_spread_over_the_run(observe, make_context) -> None:
