@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf
 
 import numpy as np
 
+from des.money import MICRO
 from des.observation import Feedback, Observation, Offer
 from fl.arrays import AnyArray, FloatArray
-from flmarket.core.plugin_options import whole
+from flmarket.core.plugin_options import is_number, whole
 from learning.bidders.display import USUAL, Bidder
 from learning.policy import PolicyContext
 
@@ -98,10 +100,11 @@ class Rlb(Bidder):
         *,
         # market prices, money, each as likely as the others; without them they are learned from round to round
         prices: Sequence[float] | None = None,
-        horizon: int = 200,  # for how many clients the programme is solved, at most; from 1 to 10,000
+        # for how many clients the programme is solved, at most; from 1 to 500, at which it takes 64 MB
+        horizon: int = 200,
     ) -> None:
         super().__init__(context)
-        self._most = min(whole("horizon", horizon, 1, 10_000), context.clients)
+        self._most = min(whole("horizon", horizon, 1, 500), context.clients)
         self._given = None if prices is None else _checked(prices)
         self._usual = 0.0 if self._given is not None else USUAL * context.data.middle_cost
         self._won, self._lost = np.empty(0), np.empty(0)  # prices paid, and bids that were too low
@@ -118,10 +121,9 @@ class Rlb(Bidder):
         turn = observation.turn
         each = int(observation.available.sum()) if turn is None else turn.of
         now = each if turn is None else turn.of - turn.number + 1
-        left = observation.total_left
-        return (
-            now if left is None or left > self.context.budget else now + (observation.rounds - observation.round) * each
-        )
+        left = observation.total_left  # which falls with the budget within a round: one is the other, or never is
+        lapses = left is None or observation.budget < left
+        return now if lapses else now + (observation.rounds - observation.round) * each
 
     def learn(self, observation: Observation, offer: Offer, feedback: Feedback) -> None:
         """Note what clients cost, and which bids were too low."""
@@ -171,9 +173,8 @@ def product_limit(
 
 
 def _checked(prices: Sequence[float]) -> FloatArray:
-    known = np.asarray(prices)
-    if known.ndim != 1 or known.dtype.kind not in "if" or not len(known) or not (known > 0).any():
-        raise ValueError("prices must be a list of numbers, one of them above 0")
-    if not np.isfinite(known).all() or (known < 0).any():
-        raise ValueError("prices must be finite numbers of at least 0")
-    return known.astype(np.float64)
+    if not isinstance(prices, Sequence | np.ndarray) or not all(is_number(price) for price in prices):
+        raise ValueError("prices must be a list of numbers")
+    if not all(0 <= price < inf for price in prices) or max(prices, default=0.0) * MICRO < 1:
+        raise ValueError(f"prices must be finite numbers of at least 0, one of them at least {1 / MICRO:.6f}")
+    return np.array(prices, dtype=np.float64)

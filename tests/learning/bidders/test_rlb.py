@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from des.observation import Observation, Offer, Turn
+from flmarket.core.errors import InputError
 from learning.bidders.rlb import LEVELS, Values, product_limit
 from learning.policy import POLICIES
 from support.feedback import feedback_on
@@ -83,6 +84,39 @@ def test_a_budget_for_the_run_is_spread_over_the_run(observe, make_context) -> N
     seen = owner(observe, 1, 20, 20.0)  # in the first of ten rounds
     lapses, stays = (float(bidder.act(it).payments[0]) for it in (seen, replace(seen, total_left=20.0)))
     assert stays < lapses
+
+
+def test_where_a_round_has_less_money_than_the_run_it_is_for_the_round_alone(observe, make_context) -> None:
+    """Its budget was 20 when the run began, as much as for the whole run, and has been lowered to 5 since."""
+    bidder = POLICIES.create("rtb-rlb", make_context(20), prices=PRICES)
+    seen = owner(observe, 1, 20, 5.0)
+    lapses, lowered = (bidder.act(it).payments.tolist() for it in (seen, replace(seen, total_left=18.0)))
+    assert lapses == lowered
+
+
+@pytest.mark.parametrize(
+    ("prices", "problem"),
+    [
+        ([1, True], "a list of numbers"),
+        ([1, [2]], "a list of numbers"),
+        ([], "one of them at least 0.000001"),
+        ("1", "a list of numbers"),
+        (1, "a list of numbers"),
+        ([5e-324], "one of them at least 0.000001"),
+        ([0, 0], "one of them at least 0.000001"),
+        ([1, -1], "finite numbers of at least 0"),
+        ([1, float("nan")], "finite numbers of at least 0"),
+    ],
+)
+def test_prices_are_checked_before_the_run(make_context, prices, problem) -> None:
+    with pytest.raises(InputError, match=f"prices must be .*{problem}"):
+        POLICIES.create("rtb-rlb", make_context(3), prices=prices)
+
+
+def test_its_horizon_is_what_can_be_solved(make_context) -> None:
+    POLICIES.create("rtb-rlb", make_context(3), horizon=500)
+    with pytest.raises(InputError, match="horizon must be a whole number from 1 to 500"):
+        POLICIES.create("rtb-rlb", make_context(3), horizon=501)
 
 
 def test_prices_seen_and_bids_lost_tell_what_prices_there_are() -> None:
