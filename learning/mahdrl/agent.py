@@ -135,7 +135,7 @@ class Brain:
     def _prices(self, observation: Observation, rivalry: Float32Array) -> tuple[FloatArray, Any]:
         """Return prices worth considering, and the chance to be served at each, both [C, L]."""
         rivals, cores = ActiveRivals.of(observation), observation.cores
-        prices = price_levels(observation, rivals.bids)
+        prices = price_levels(observation, rivals.bids, far=self.settings.payments == "far")
         if self.settings.payments == "bid":
             prices = prices[:, :1]
         if len(rivals) < cores:
@@ -171,7 +171,7 @@ def random_offer(observation: Observation, rng: Generator, payments: Payments = 
     Half of the time the budget is filled, stopping at the first client that does not fit; otherwise only a random part
     of those clients is offered.
     """
-    prices = price_levels(observation, ActiveRivals.of(observation).bids)
+    prices = price_levels(observation, ActiveRivals.of(observation).bids, far=payments == "far")
     level = rng.integers(prices.shape[1], size=len(prices)) * (rng.random(len(prices)) < 0.5)
     paid = prices[:, 0] if payments == "bid" else prices[np.arange(len(prices)), level]
     order, budget = rng.permutation(observation.clients), observation.budget
@@ -228,15 +228,15 @@ class Mahdrl(Player):
         context: PolicyContext,
         *,
         checkpoint: str | None = None,  # file of ``flmarket train``; if not given, the agent that comes with flmarket
-        # ``plan`` offers more than the bid where that promises more; ``bid`` never does; if not given, the agent plays
-        # as it was trained
+        # ``plan`` offers more than the bid where that promises more, ``far`` also much more where cores are few, and
+        # ``bid`` never more; if not given, the agent plays as it was trained
         payments: Payments | None = None,
         # whether it sees the learning curve that was fitted to its data set, if it was trained to look at one;
         # without, it plays as if none had been fitted
         curve: bool = True,
     ) -> None:
-        if payments not in ("plan", "bid", None):
-            raise ValueError(f'payments must be "plan" or "bid", not {payments!r}')
+        if payments not in ("plan", "far", "bid", None):
+            raise ValueError(f'payments must be "plan", "far" or "bid", not {payments!r}')
         if curve is not True and curve is not False:
             raise ValueError(f"curve must be true or false, not {curve!r}")
         known = context if curve else replace(context, curve=None)

@@ -13,14 +13,18 @@ NotNegative = Annotated[FiniteFloat, Ge(0)]
 Part = Annotated[float, Ge(0), Le(1)]
 Rate = Annotated[float, Gt(0), Le(1)]
 
-Payments = Literal["plan", "bid"]
+Payments = Literal["plan", "far", "bid"]
 
 
 @dataclass(frozen=True, slots=True)
 class MahdrlSettings:
     """The hyper-parameters of an agent: its inputs, its actions and its learning."""
 
-    payments: Annotated[Payments, Doc("plan overbids where that promises more; bid never does.")] = "plan"
+    payments: Annotated[
+        Payments,
+        Doc("""plan overbids where that promises more; far also looks at prices of up to three times the highest rival's
+        bid where there are at most five cores for each service (``planner.FAR``); bid never overbids."""),
+    ] = "plan"
     budget: Annotated[
         bool,
         Doc("""Sees how many mean bids its budget is. Only for trainings with several budgets: where there is just one,

@@ -29,6 +29,10 @@ are: the one that suffices against rivals who pay their bids is then among them.
 OVERBIDS = (1.08, 1.2)
 """Prices considered beyond the highest rival's bid, as factors of it, against rivals that overbid as well."""
 
+FAR, FEW_CORES = (1.5, 2.0, 3.0), 5
+"""The same for agents that look further, where clients have at most so many cores for each service together. There all
+may have more money than they can spend at bids, and outbid each other."""
+
 
 @dataclass(frozen=True, slots=True)
 class CountValue:
@@ -50,6 +54,8 @@ class CountValue:
 def price_levels(
     observation: Observation,
     rivals: FloatArray,  # [R, C], see ``market_model.ActiveRivals.bids``
+    *,
+    far: bool = False,  # whether to look at much higher prices where cores are few
 ) -> FloatArray:
     """Return [C, L] prices worth considering for each client, from its bid upwards, money with six decimals.
 
@@ -63,7 +69,9 @@ def price_levels(
     if not observation.bids_public:
         rivals = rivals[:1]
     just_above = rivals[: max(RIVAL_LEVELS, observation.cores)] + 1.0 / MICRO
-    levels = [bids, *just_above[::-1], *(np.maximum(rivals[0], bids) * factor for factor in OVERBIDS)]
+    few = observation.clients * observation.cores <= FEW_CORES * len(observation.services)
+    overbids = (*OVERBIDS, *FAR) if far and few else OVERBIDS
+    levels = [bids, *just_above[::-1], *(np.maximum(rivals[0], bids) * factor for factor in overbids)]
     return np.asarray(to_micro(np.maximum(np.stack(levels, axis=1), bids[:, None])) / MICRO)
 
 

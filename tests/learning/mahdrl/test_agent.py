@@ -126,7 +126,10 @@ def test_an_agent_can_be_played_without_its_curve(make_context, tmp_path):
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"payments": "much"}, 'payments must be "plan" or "bid"'), ({"curve": 1}, "curve must be true or false, not 1")],
+    [
+        ({"payments": "much"}, 'payments must be "plan", "far" or "bid"'),
+        ({"curve": 1}, "curve must be true or false, not 1"),
+    ],
 )
 def test_options_are_checked(make_context, options, message):
     with pytest.raises(InputError, match=message):

@@ -105,6 +105,15 @@ def test_price_levels_start_at_the_bid_and_step_over_rivals(make_observation):
     assert (levels >= seen.own_bids[:, None]).all()
 
 
+def test_an_agent_that_looks_far_considers_much_higher_prices_where_cores_are_few(make_observation):
+    bids = [[5.0, 2.0], [6.0, 1.0], [0.0, 0.0]]
+    few, many = make_observation(bids, cores=1), make_observation([row * 8 for row in bids], cores=1)
+    levels = price_levels(few, np.array([[6.0, 1.0]]), far=True)
+    np.testing.assert_allclose(levels[0], [5.0, 6.000001, 6.48, 7.2, 9.0, 12.0, 18.0])
+    rivals = np.array([[6.0, 1.0] * 8])
+    assert (price_levels(many, rivals, far=True) == price_levels(many, rivals)).all()
+
+
 def test_the_bid_is_the_only_level_where_no_offer_can_be_outbid(make_observation):
     seen = make_observation([[5.0, 2.0], [6.0, 1.0], [0.0, 0.0]], cores=2)
     assert price_levels(seen, np.array([[6.0, 1.0]])).tolist() == [[5.0], [2.0]]
