@@ -12,7 +12,7 @@ from support.pages import RESEARCH, ROOT, commands, goal, leads_somewhere, links
 README = RESEARCH / "README.md"
 PAGES = sorted(RESEARCH.rglob("*.md"))
 PRODUCT = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
-HELPERS = {"experiment.py", "lockstep_play.py", "offer_rule.py", "spending.py"}
+HELPERS = {"everywhere_markets.py", "experiment.py", "lockstep_play.py", "offer_rule.py", "spending.py"}
 """Modules that the experiments share."""
 EXPERIMENTS = sorted(path for path in RESEARCH.glob("*.py") if path.name not in HELPERS)
 COMMANDS = [(of(page), words) for page in PAGES for words in commands(page.read_text())]

@@ -20,6 +20,7 @@ RESULTS = ROOT / "research/results"
             for page, name in (
                 ("any-market", "any_market"),
                 ("dishonest", "dishonest"),
+                ("everywhere", "everywhere"),
                 ("field", "field"),
                 ("needs-rl", "needs_rl"),
                 ("needs-rl", "foresight"),
