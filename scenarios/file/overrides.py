@@ -163,7 +163,7 @@ def _set(data: dict[str, Any], key: str, value: Any) -> list[Path]:
         raise AddressError(f"is swept by this scenario: set sweep.{swept}=[...] instead")
     runs = data.get("runs")
     if isinstance(runs, list) and any(_shared(data, paths, run) is not None for run in runs):
-        raise AddressError("is in this scenario's [[runs]], which it would not change")
+        raise AddressError("is in this scenario's [[runs]], which it would not change: set runs=[] before it")
     return [place for path in paths for place in put(data, path, deepcopy(value))]  # a table of its own for each
 
 

@@ -6,6 +6,7 @@ Checks are functions ``check_*`` of ``check.py``, loaded by its path: folders th
 import ast
 import json
 import re
+import shlex
 from pathlib import Path
 
 import pytest
@@ -51,6 +52,10 @@ def test_its_scenario_plays_and_verifies(paper: Path, tmp_path: Path) -> None:
     verified, _, report = done.stdout.partition("# Report")
     assert "valid" in verified
     assert "whole market**" in report.lower()
+    reports = [line for line in done.stderr.splitlines() if line.startswith("  flmarket report ")]
+    for command in (line for line in reports if "--baseline" not in line):  # a short run may lack its baseline
+        again = shell.flmarket(*shlex.split(command)[1:], cwd=tmp_path)
+        assert again.returncode == 0, again.stderr
     for measure in re.findall(r'^@measure\("([^"]+)"', (paper / "plugins.py").read_text(encoding="utf-8"), re.M):
         assert measure in report
 
@@ -64,6 +69,17 @@ def test_a_paper_that_is_not_there_is_an_error_that_names_the_nearest() -> None:
     done = shell.flmarket("papers", "play", "vern")
     assert done.returncode == 2
     assert "'vern' is not a paper; did you mean 'venn'?" in done.stderr
+
+
+@pytest.mark.slow
+def test_it_says_how_to_see_what_its_page_shows(tmp_path: Path) -> None:
+    """The report of the whole market has the same images for every bidder; the page compares what the buyer gets."""
+    done = shell.flmarket("papers", "play", "rtb-bidders", "--quiet", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    [command] = [line for line in done.stderr.splitlines() if line.startswith("  flmarket report ")]
+    report = shell.flmarket(*shlex.split(command)[1:], cwd=tmp_path).stdout
+    buyer = report.partition("Service buyer")[2].partition("**")[2]
+    assert re.search(r"\| rtb-lin +\|.*\| 1\d\d,?\d\d\d", buyer)
 
 
 BY_NUMBER = {"round-robin", "all-in", "fair-query", "rrafl-next-number"}

@@ -1,21 +1,24 @@
 """``flmarket papers``: the papers that can be played; ``papers play KEY`` plays, verifies and reports one."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 from typing import Annotated
 
 import typer
 
 import flmarket
 from flmarket.cli.arguments import Assignments, Quiet, Seed, load_plugins, options_of, seeds_of, seeds_option
-from flmarket.cli.console import note
+from flmarket.cli.console import note, program
 from flmarket.core.errors import InputError
 from flmarket.core.names import suggest
 from flmarket.core.rich_console import show
 from scenarios.running.run_options import RunOptions
 
 _ROW = re.compile(r"^\| \[(.+?)\]\(([\w-]+)/README\.md\) \| (.+?) \| (.+?) \|$", re.MULTILINE)
+
+_REPORT = re.compile(r"^\$ flmarket report \S+ (.*--(?:by|measure) .*)$", re.MULTILINE)
 
 papers = typer.Typer(help="List the papers that can be played; `papers play KEY` plays, verifies and reports one.")
 
@@ -31,6 +34,14 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
     """Yield key, name, what it is and what came out of each paper, from the table of papers/README.md."""
     for name, key, about, found in _ROW.findall((_folder() / "README.md").read_text(encoding="utf-8")):
         yield key, name, about.replace("`", ""), found.replace("`", "")
+
+
+def _reports(paper: Path, runs: Sequence[Path]) -> Iterator[str]:
+    """Yield the commands of a paper's page that report by a key or by measures, for the folders of some runs."""
+    page = (paper / "README.md").read_text(encoding="utf-8")
+    for words in dict.fromkeys(_REPORT.findall(page)):
+        options = words.replace(f"papers/{paper.name}/plugins.py", quote(str(paper / "plugins.py")))
+        yield f"{program()} report {' '.join(quote(str(path)) for path in runs)} {options}"
 
 
 def _keys(incomplete: str) -> list[str]:
@@ -58,8 +69,8 @@ def play(
 ) -> None:
     """Play a paper's scenario with its plug-ins, verify the runs, and print the report of the whole market.
 
-    The report has the paper's own measures, too. Takes the options of `flmarket run`. The commands behind the numbers
-    of the paper's page stand there.
+    The report has the paper's own measures, too. The paper's page may say more, by other reports; their commands
+    follow. Takes most options of `flmarket run`: a paper brings its policies and plug-ins.
     """
     keys = [known for known, *_ in _rows()]
     if key not in keys:
@@ -77,5 +88,8 @@ def play(
     if places := [run.directory.path for run in complete]:
         status = max(status, verify.verified(places))
         report.report(places, table=["whole market"])
+        folders = list(dict.fromkeys(run.directory.folder for run in complete))
+        if commands := list(_reports(folder, folders)):
+            note("\n  ".join(["The paper's page reports them by other keys and measures:", *commands]))
     note(f"What the paper claims, and what came out here: {folder / 'README.md'}")
     raise typer.Exit(status)

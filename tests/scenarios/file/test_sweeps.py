@@ -183,7 +183,8 @@ def test_a_mistake_in_runs_is_named_with_its_line(runs: str, problem: str, marke
 
 def test_the_command_line_does_not_change_what_runs_set(market: str) -> None:
     [found] = problems(market + RUNS, "clients.cores=2")
-    assert "is in this scenario's [[runs]]" in found
+    assert "is in this scenario's [[runs]], which it would not change: set runs=[] before it" in found
+    assert parse(market + RUNS, overrides=["runs=[]", "clients.cores=2"]).clients.cores == 2
     scenario = parse(market + RUNS + "[sweep]\nrounds = [2, 3]\n")
     with pytest.raises(ScenarioError, match="policy"):
         with_policy(scenario, "hqfa")
