@@ -4,8 +4,8 @@
     python research/afl.py play --out research/results/afl.csv      # the table; with --print it plays nothing
 
 The page is docs/auction-based-fl.md. Levels are tuned with training seeds in a market of a tenth of the owners and of
-the budgets, one rule after the other, each against the seven other methods. The price of an image, which is the level
-of rtb-mcpc, is what all paid with the levels found.
+the budgets: one rule after the other, all of them twice, each against the seven other methods. The price of an image,
+which is the level of rtb-mcpc, is what all paid with the levels found.
 """
 
 from collections.abc import Iterator, Mapping
@@ -21,7 +21,7 @@ from scenarios.build import Shelf, build
 from scenarios.file.schema import Scenario
 from scenarios.loader import points
 
-TRAINING, SEEDS = (100, 101), 5
+TRAINING, PASSES, SEEDS = (100, 101), 2, 5
 WHOLE, FEW = 10_000, 1_000  # owners
 HEADS = (
     "method",
@@ -72,7 +72,7 @@ def rows(scenario: Scenario, seed: int) -> Iterator[tuple[str, str, int, float, 
 def tune() -> None:
     """Print the levels: of each rule the one that bought most images in training, and what an image cost."""
     found = {rule: grid[len(grid) // 2] for rule, grid in GRIDS.items()} | {"rtb-mcpc": 0.0015}
-    for rule, grid in GRIDS.items():
+    for rule, grid in [*GRIDS.items()] * PASSES:
         bought = {level: bought_by(rule, found | {rule: level}) for level in grid}
         found[rule] = max(bought, key=lambda level: bought[level])
         print(rule, {level: round(number) for level, number in bought.items()}, flush=True)
