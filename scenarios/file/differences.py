@@ -6,6 +6,7 @@ The one place that decides this, for batches, tables, reports and screens.
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from hashlib import sha256
 from typing import Any, NamedTuple, Self, TypeVar
 
 from learning.policy import AS_CONFIGURED
@@ -15,6 +16,7 @@ from scenarios.file.toml import value_text
 Key = TypeVar("Key", bound=Hashable)
 
 MOST = 3  # values that a name holds
+LONGEST = 6  # values of a list that a name shows in full
 
 _APART = frozenset({"name", "description", "interventions"})
 _POLICY = frozenset({"policy", "policy_options", "checkpoint"})
@@ -160,7 +162,10 @@ def _alike(scenarios: Mapping[Key, Mapping[str, Any]]) -> Iterator[list[Key]]:
 
 
 def values_text(values: Mapping[str, Any]) -> str:
-    """Return values in words, as ``--set`` takes them: ``clients.cores=2, services.mnist.budget=10``."""
+    """Return values in words, as ``--set`` takes them: ``clients.cores=2, services.mnist.budget=10``.
+
+    Of a long list there are the first ones, and a hash that tells it from other lists.
+    """
     return ", ".join(f"{key}={_text(value)}" for key, value in values.items())
 
 
@@ -180,4 +185,8 @@ def _sorted_as(value: Any) -> tuple[bool, float, str]:
 def _text(value: Any) -> str:
     if isinstance(value, float) and value.is_integer():
         return f"{value:.0f}"  # as a file has it
+    if isinstance(value, list | tuple) and len(value) > LONGEST:
+        whole = value_text(list(value))
+        begun = ", ".join(map(_text, value[:2]))
+        return f"[{begun}, ... {len(value)} in all, {sha256(whole.encode()).hexdigest()[:8]}]"
     return value if isinstance(value, str) else value_text(value)

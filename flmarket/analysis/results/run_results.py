@@ -388,12 +388,15 @@ def compared_by(runs: Sequence[RunResult], key: str) -> list[RunResult]:
         label = values_text(chosen).removeprefix(f"{key}=")
         rest = f"{run.policy} {setting.scenario.interventions!r} {rest_of(values, [key])}"
         folder = Path(f"{setting.name}-{hashlib.sha256(rest.encode()).hexdigest()[:8]}")
-        sweep = {at: it for at, it in setting.sweep.items() if at != key}
         family = f"{setting.family}, {run.policy}" if several else setting.family
-        settings.setdefault(folder, replace(setting, folder=folder, sweep=sweep, family=family if sweep else ""))
+        first = settings.setdefault(folder, replace(setting, folder=folder, family=family))
+        # Of the other swept keys, those of which all of its runs have the same value.
+        sweep = {at: it for at, it in first.sweep.items() if at != key and setting.sweep.get(at) == it}
+        settings[folder] = replace(first, sweep=sweep, family=first.family if sweep else "")
         unlike = {at: it for at, it in values.items() if not covers(key, at)}
         unlike |= {"policies": run.policy} if several else {}
-        others.setdefault(folder, ScenarioValues(setting.name, unlike, setting.scenario.interventions, sweep))
+        alone = ScenarioValues(setting.name, unlike, setting.scenario.interventions)
+        others[folder] = others.setdefault(folder, alone)._replace(sweep=sweep)
         other = compared.setdefault((folder, label, run.seed), run)
         if other is not run:
             raise InputError(f"{run.directory.path} and {other.directory.path} do not differ in {key} alone")

@@ -1,8 +1,10 @@
 """Scenarios of one name are named by the values in which they differ, and forks by their interventions."""
 
+import re
+
 import pytest
 
-from scenarios.file.differences import ScenarioValues, flattened, names_among
+from scenarios.file.differences import ScenarioValues, flattened, names_among, values_text
 from scenarios.file.schema import Intervention
 
 
@@ -35,6 +37,16 @@ def market(budget: float = 6, cores: int = 1, policy: str = "lcfa", **other: obj
 def test_the_values_that_differ(markets: list[dict[str, object]], names: list[str]) -> None:
     among = names_among({place: ScenarioValues("m", values) for place, values in enumerate(markets)})
     assert [name.text for name in among.values() if name.alone and name.text] == names
+
+
+def test_of_a_long_list_a_name_has_the_first_values_and_a_hash() -> None:
+    """Two that begin alike are told apart, and a short one is whole."""
+    prices = [[n / 100 for n in range(40)], [*(n / 100 for n in range(39)), 0.5], [0.1, 0.2]]
+    first, second, short = (values_text({"prices": it}) for it in prices)
+    assert re.fullmatch(r"prices=\[0, 0\.01, \.\.\. 40 in all, [0-9a-f]{8}\]", first)
+    assert first[:25] == second[:25]
+    assert first != second
+    assert short == "prices=[0.1, 0.2]"
 
 
 def test_a_fork_is_named_by_its_interventions_beside_the_values_of_its_market() -> None:

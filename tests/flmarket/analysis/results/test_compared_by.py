@@ -105,6 +105,15 @@ def test_runs_that_are_not_crossed_have_no_effects_that_are_averages(tmp_path: P
     assert not any("sweep-effects" in figure.name for figure in figures(results.runs))
 
 
+def test_what_only_some_of_the_compared_have_heads_no_table(tmp_path: Path) -> None:
+    """The heading had the level of the first row, whose policy takes one, over all policies."""
+    policy = "services.digits.policy"
+    runs = [{policy: "rtb-const", f"{policy}_options": {"level": 0.5}}, {policy: "random"}]
+    report = make_report(played(tmp_path, ["as-configured"], runs=runs).runs, by=policy)
+    assert {row.policy for row in report.estimates} == {"rtb-const", "random"}
+    assert {row.setting.label for row in report.estimates} == {"quickstart"}
+
+
 def test_one_truthful_run_does_not_hide_the_clients_of_the_others(tmp_path: Path) -> None:
     played(tmp_path, ["random"])
     played(tmp_path, ["random"], **{"clients.behaviour.kind": "markup"})
