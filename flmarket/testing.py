@@ -18,16 +18,13 @@ from tempfile import TemporaryDirectory
 from typing import Any, Literal, NamedTuple, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from des.allocation import NO_CORE, tie_order_of
 from des.behaviour import Behaviour
 from des.cost import Cost, costs
 from des.log_records import RoundReport
-from des.mechanism import MECHANISMS, Book, Mechanism, Menu, RoundView, asks_of, clearing_of, record_of
+from des.mechanism import Book, Mechanism, Menu, RoundView, clearing_of
 from des.money import MICRO, to_micro
-from des.observation import Offer
-from des.offer_checks import check_offer
 from des.response import Awards, BestResponse, Response, Terms
 from fl.arithmetic.draws import draw_key
 from fl.arithmetic.streams import stream
@@ -35,6 +32,7 @@ from fl.arrays import Float32Array, FloatArray, read_only
 from fl.training.aggregator import Aggregator, Updates, aggregate, checkpoint_arrays, proximal_weight
 from fl.training.trigger import Gathered, Trigger
 from flmarket.analysis.results.run_results import RunResult, read_runs
+from flmarket.benchmark.by_hand import clear_round
 from flmarket.benchmark.certify.players import Bench
 from flmarket.benchmark.certify.sampling import AMPLE, IMAGES, SampledMarket
 from flmarket.core.errors import InputError, RunError
@@ -137,74 +135,6 @@ def check_mechanism(mechanism: type[Mechanism], **options: Any) -> None:
         if not any(refused.get(change.partition("=")[0]) for change in changes):
             create = partial(mechanism, **options)
             _check_market(f"{who}, {kind}", partial(_setup, kind, mechanism=create))
-
-
-def clear_round(
-    mechanism: Mechanism | str,
-    bids: npt.ArrayLike,
-    payments: npt.ArrayLike,
-    budgets: npt.ArrayLike,
-    *,
-    cores: int = 1,
-    seed: int | None = None,
-    **seen: Any,
-) -> FloatArray:
-    """Clear one round outside of a market, and return what each client is paid: to hold a rule against its source.
-
-        clear_round("proportional-share", bids=[4.0, 2.5, 1.5], payments=[1000, 500, 250], budgets=9)  # 6, 3, NaN
-
-    Args:
-        mechanism: clears the round: an object, or the name of one that needs no options.
-        bids: [M, C], or [C] where there is one service, what clients ask, money.
-        payments: as ``bids``, or one for all: what services offer, or what clients are worth to them where the
-            mechanism ``keeps_budgets``, money; NaN where a service names a client not at all.
-        budgets: [M], or one for all, money.
-        cores: K, how many services each client serves at most.
-        seed: ties are broken by the draws of a market of that seed; without one, lower numbers go first.
-        seen: what the mechanism sees of the round, fields of ``RoundView``, besides what follows from the offers. By
-            default it is round 1 of 1, all data sets have 5,000 images and an EMD of 0, all DQI is 1, accuracies are 0
-            and targets 1, and nothing has been delivered yet.
-
-    Returns:
-        As ``bids``, the prices of those that serve, money; NaN for the others. The mechanism is asked once, so that
-        nothing is offered again (``steps``), and not told of deliveries (``settle``, ``close``).
-
-    Raises:
-        InputError: there are not as many payments as bids, or as many budgets as services.
-        RunError: an offer breaks a constraint, or the mechanism a rule of the market.
-    """
-    made = MECHANISMS.create(mechanism) if isinstance(mechanism, str) else mechanism
-    asked = to_micro(np.atleast_2d(np.asarray(bids, dtype=np.float64)))
-    try:
-        offered = np.broadcast_to(np.asarray(payments, dtype=np.float64), asked.shape)
-        funds = to_micro(np.broadcast_to(np.asarray(budgets, dtype=np.float64), asked.shape[:1]))
-    except ValueError as error:
-        raise InputError(f"payments are as bids, [M, C] or [C], and budgets [M]: {error}") from None
-    services, named, ones = len(asked), ~np.isnan(offered), np.ones(asked.shape)
-    view = RoundView(
-        1, 1, np.full(asked.shape, IMAGES), 0 * ones, ones, 0 * ones[:, 0], ones[:, 0], np.full(services, np.inf),
-        record_of(made, asked), ones[:, 0], named.sum(axis=1), ones == 1,
-    )  # fmt: skip
-    changed: dict[str, Any] = {name: np.asarray(it) if np.ndim(it) else it for name, it in seen.items()}
-    view = replace(view, **changed)
-    asks = asks_of(made, asked, view.data_size, view.number, view.serves)
-    offers = [
-        check_offer(
-            Offer(np.flatnonzero(named[m]), offered[m, named[m]]),
-            policy="by hand", service=str(m), round_=view.number, bids=asks.least[m], budget=int(funds[m]),
-            unwilling=None if asks.willing is None else ~asks.willing[m], over_budget=made.keeps_budgets,
-        )
-        for m in range(services)
-    ]  # fmt: skip
-    m, c = np.nonzero(named)
-    paid = np.concatenate([it.payments for it in offers])
-    order = np.arange(asked.size).reshape(-1, services) / asked.size
-    ties = order.__getitem__ if seed is None else partial(tie_order_of, draw_key(seed, "ties"), view.number, services)
-    book = Book(m, c, paid, asked[m, c], asks.least[m, c], funds, cores, ties, lambda: view)
-    clearing = clearing_of(made, book, view.number)
-    prices = np.full(asked.shape, np.nan)
-    prices[m, c] = np.where(clearing.core == NO_CORE, np.nan, clearing.price / MICRO)
-    return prices.reshape(np.shape(bids))
 
 
 def check_behaviour(behaviour: type[Behaviour], **options: Any) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import flmarket
 from flmarket.cli.main import main
 from flmarket.core import plugins
 from scenarios.file.schema import REGISTRIES
@@ -166,3 +167,12 @@ def test_the_same_files_work_as_an_installed_package(
     )
     [installed], [file] = (Path(out).rglob("rounds.csv") for out in ("installed", "files"))
     assert installed.read_bytes() == file.read_bytes()
+
+
+def test_the_page_of_mechanisms_names_all_that_a_class_can_say() -> None:
+    page = (DOCS / "extending/mechanism.md").read_text(encoding="utf-8")
+    said = [name for name, kind in vars(flmarket.Mechanism)["__annotations__"].items() if "ClassVar" in str(kind)]
+    assert "by_client" in said
+    assert [
+        name for name in said if not re.search(rf"`{name} = True`|^- `{name}`|^    {name} = ", page, re.MULTILINE)
+    ] == []

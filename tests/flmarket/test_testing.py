@@ -8,7 +8,6 @@ import pytest
 
 from des.costs.energy import Energy
 from des.mechanisms.pay_as_offered import PayAsOffered
-from des.offer_checks import OfferError
 from des.responses.moral_hazard import MoralHazard
 from des.responses.quadratic import Quadratic
 from fl.training.aggregators.krum import Krum
@@ -20,7 +19,6 @@ from flmarket import (
     BestResponse,
     Clearing,
     Cost,
-    InputError,
     Mechanism,
     Offer,
     Policy,
@@ -39,7 +37,6 @@ from flmarket.testing import (
     check_policy,
     check_response,
     check_trigger,
-    clear_round,
 )
 from learning.statistics.measure import ALL_MEASURES, MARKET, Measure
 
@@ -321,40 +318,3 @@ def test_a_measure_that_breaks_its_contracts_is_named_with_the_market() -> None:
     ):
         with pytest.raises(AssertionError, match=message):
             check_measure(cast(Any, broken))
-
-
-def test_a_round_is_cleared_by_hand() -> None:
-    """Service 1 does not want client 0; client 1 has one core, and serves who offers more."""
-    prices = clear_round("pay-as-offered", bids=[[1, 1], [1, 1]], payments=[[2, 2], [np.nan, 3]], budgets=[4, 3])
-    assert np.array_equal(prices, [[2, np.nan], [np.nan, 3]], equal_nan=True)
-    second = clear_round("uniform-price", bids=[[1, 1], [1, 1]], payments=[[2, 2], [2, 3]], budgets=5, cores=2)
-    assert second.tolist() == [[1, 1], [1, 1]]  # nobody is refused
-
-
-def test_of_equal_offers_the_first_is_taken_unless_draws_are_asked_for() -> None:
-    def winners(**seed: int) -> list[int]:
-        served = ~np.isnan(clear_round("pay-as-offered", np.ones((3, 40)), 1, 40, **seed))
-        return served.argmax(axis=0).tolist()
-
-    assert winners() == [0] * 40
-    assert set(winners(seed=1)) == {0, 1, 2}
-    assert winners(seed=1) == winners(seed=1) != winners(seed=2)
-
-
-def test_a_mechanism_sees_the_round_that_is_described() -> None:
-    class ByAccuracy(Mechanism):
-        def clear(self, book):
-            behind = (book.round.accuracy < 0.5)[book.services]
-            return Clearing(np.where(behind, 0, -1), book.payments + book.round.number * 0)
-
-    prices = clear_round(ByAccuracy(), [[1, 1], [1, 1]], 1, 2, accuracy=[0.4, 0.6], number=3)
-    assert np.array_equal(prices, [[1, 1], [np.nan, np.nan]], equal_nan=True)
-
-
-def test_offers_that_no_service_could_make_are_refused() -> None:
-    with pytest.raises(OfferError, match=r"service '0', round 1, client 1: the payment 1\.000000 is below the bid"):
-        clear_round("pay-as-offered", bids=[1, 2], payments=1, budgets=2)
-    with pytest.raises(OfferError, match="over the budget of 1"):
-        clear_round("pay-as-offered", bids=[1, 1], payments=1, budgets=1)
-    with pytest.raises(InputError, match="payments are as bids"):
-        clear_round("pay-as-offered", bids=[1, 1], payments=[1, 1, 1], budgets=3)
