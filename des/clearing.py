@@ -98,6 +98,7 @@ class Platform:
     ) -> None:
         """Check the offers of one step, hold their money, and set who may offer next."""
         over_budget = self.mechanism.keeps_budgets
+        turn = current.turns[current.step] if current.turns else None
         left = {m: ledger.accounts[current.services[m].name].free for m in current.offering}
         step = {
             m: check_offer(
@@ -109,6 +110,7 @@ class Platform:
                 budget=left[m],
                 offline=current.conditions.offline,
                 unwilling=current.unwilling(m),
+                turn=turn,
                 over_budget=over_budget,
             )
             for m in current.offering

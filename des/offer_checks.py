@@ -118,6 +118,7 @@ def check_offer(
     # [C] whether a client does not serve at the price that the mechanism asks for, or has refused already; None if all
     # serve
     unwilling: BoolArray | None = None,
+    turn: int | None = None,  # the client whose turn it is, where they come one after another: others are unwilling
     over_budget: bool = False,  # whether the offers may add up to more than the budget, because the mechanism keeps it
 ) -> CheckedOffer:
     """Return the offer with exact payments."""
@@ -143,7 +144,10 @@ def check_offer(
             if client in offline:
                 raise refuse(client, "the client is offline")
             if unwilling is not None and unwilling[client]:
-                raise refuse(client, "the client does not serve this service in this round, or has refused it already")
+                problem = "the client does not serve this service in this round, or has refused it already"
+                if turn not in (None, client):
+                    problem = f"it is the turn of client {turn}; only that one may be offered to"
+                raise refuse(client, problem)
             if not 0 <= payment <= most:
                 raise refuse(client, _out_of_range(payment, limit))
             if (amount := to_micro(payment)) < bid:

@@ -144,10 +144,9 @@ def _side(paper: Path, claim: Claim, certificate: Certificate, side: Side) -> di
     row |= {"largest": gaining[0].amount, "truth": gaining[0].truthful}
     folder = paper / claim.folder
     folder.mkdir(parents=True, exist_ok=True)
-    plugins = Path(*[".."] * len(claim.folder.parts)) / "plugins.py"
     reasons = []
     for gain in gaining:  # the largest one that a scenario can show
-        why = _NO_SCENARIO.search(write_witness(certificate.plan, gain, folder, [plugins]))
+        why = _NO_SCENARIO.search(write_witness(certificate.plan, gain, folder, [paper / "plugins.py"]))
         if why is None:
             return row | {"seed": gain.market.seed}
         reasons.append(why[1])

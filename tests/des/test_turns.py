@@ -15,6 +15,7 @@ from des.market import Market, MarketError
 from des.mechanisms.pay_as_offered import PayAsOffered
 from des.mechanisms.uniform_price import UniformPrice
 from des.observation import Observation, Offer
+from des.offer_checks import OfferError
 from des.schedule import Change
 from fl.arithmetic.draws import draw_key
 from support.tiers import examples
@@ -112,6 +113,14 @@ def test_services_know_whose_turn_it_is_and_how_many_are_to_come(make_market: Ma
         assert len(set(numbers)) == 8
         drawn.append(numbers)
     assert drawn[0] == drawn[1]
+
+
+def test_an_offer_to_a_client_whose_turn_it_is_not_is_refused_by_name(make_market: MakeMarket) -> None:
+    market = make_market(["alpha", "beta"], sequential=True)
+    client = whose_turn(market.open_round())
+    other = (client + 1) % 3
+    with pytest.raises(OfferError, match=f"client {other}: it is the turn of client {client}; only that one may be"):
+        market.offer({"alpha": Offer(np.array([other]), np.array([3.0])), "beta": Offer.none()})
 
 
 def test_where_all_come_at_once_it_is_nobodys_turn(make_market: MakeMarket) -> None:

@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import product
+from os.path import relpath
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,12 @@ class NoScenarioError(Exception):
 def write_witness(plan: AttackPlan, gain: Gain, folder: Path, plugins: Sequence[Path] = ()) -> str:
     """Write the market of a gain as a scenario file into a folder; return a line about it.
 
-    ``plugins`` are the files that ``flmarket run`` needs to play it.
+    ``plugins`` are the files that ``flmarket run`` needs to play it. The command in the scenario's first lines is for
+    its folder, wherever that is moved with them; the one in the line is for here.
     """
     path = folder / f"{plan.mechanism}-{gain.side}.toml"
     try:
-        scenario = witness(plan, gain, plugins)
+        scenario = witness(plan, gain, [Path(relpath(plugin.resolve(), folder.resolve())) for plugin in plugins])
     except NoScenarioError as error:
         return f"{words(gain, plan.rounds)} (not written as a scenario: {error})"
     with asked_for(path) as file:
@@ -94,8 +96,8 @@ def words(gain: Gain, rounds: int = 1) -> str:
 def witness(plan: AttackPlan, gain: Gain, plugins: Sequence[Path] = ()) -> str:
     """Return the text of the scenario that shows a gain; what comes of it when it is played is the gain itself.
 
-    Over several rounds a mechanism may go by accuracies, which are the played market's own: there it may come to
-    another gain, and the text has that.
+    ``plugins`` are as the command in its first lines has them. Over several rounds a mechanism may go by accuracies,
+    which are the played market's own: there it may come to another gain, and the text has that.
     """
     text = _written(plan, gain, plugins)
     played = _replayed(text, gain)
