@@ -63,6 +63,7 @@ MOST_SWEPT = 100  # keys of one sweep
 MOST_SERVICES = 1_000
 LEAST_RATE = 1e-8  # of arrivals in a second: so many services come within 64 bits of microseconds
 STANDING = ", as cores come free"  # what rounds are cleared by ends in this where work outlasts them
+IN_TURN = ", client after client"  # and in this where clients come one after another
 OWN = "scenario"  # the type of problems whose sentences are made here; pydantic makes the others
 DATASET = DATASETS.kind  # of name that a path may stand for
 
@@ -706,7 +707,7 @@ class Market(TomlTable):
     def rule(self) -> str:
         """What a round is cleared by, in words: the mechanism's name alone where all else is as in the paper."""
         several = f" with contracts over {self.contract_rounds} rounds" if self.contract_rounds > 1 else ""
-        return f"{self.mechanism}{several}{', client after client' if self.sequential else ''}"
+        return f"{self.mechanism}{several}{IN_TURN if self.sequential else ''}"
 
 
 def _regime_keys(absent: str) -> dict[str, Any]:

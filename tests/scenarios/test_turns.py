@@ -1,5 +1,6 @@
 """Scenarios in which clients come one after another: played, resumed, verified, forged, and refused."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 import flmarket
+from flmarket.analysis.log_frames import lines_of
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.verify import verify
 from flmarket.analysis.what_if.explain import Explanation
@@ -103,6 +105,27 @@ def test_an_offer_of_money_that_earlier_clients_have_taken_is_found(tmp_path: Pa
 def test_the_best_set_of_a_round_is_not_claimed(run: RunDirectory) -> None:
     said = " ".join(Explanation(Logs.read_whole(run), 2, "digits").sentences())
     assert "this run is cleared by pay-as-offered, client after client" in said
+
+
+def test_it_is_said_who_outbid_a_service_at_what_price_and_whom_it_had_no_money_for(tmp_path: Path) -> None:
+    """Worked out again from offers.csv, in whose order clients come, and from the bids of round 2."""
+    second = played(in_turn(**{"market.mechanism": "uniform-price", "services.*.policy": "outbid"}), tmp_path)
+    logs, name = Logs.read_whole(second), "scribbles"
+    said, offers = list(Explanation(logs, 2, name).sentences()), list(lines_of(logs.offers_of(2)))
+    lost = [it for it in offers if it.service == name and it.outcome == "outbid"]
+    assert lost
+    for it in lost:
+        rivals = {other.service for other in offers if other.client == it.client and other.outcome == "served"}
+        [line] = [line for line in said if line.startswith(f"Client {it.client}: ")]
+        assert re.search(rf": (outbid by|lost the draw against) ({'|'.join(rivals)})[:,]", line), line
+    own = {it.client: it for it in offers if it.service == name}
+    left, dear, bids = 20_000_000, 0, logs.world(2).bid[logs.places[name]]
+    for client in logs.turns(2):
+        dear += client not in own and bids[client] > left
+        left -= own[client].paid if client in own and own[client].outcome == "served" else 0
+    assert dear > 0
+    came = f"16 clients came one after another; it made no offer to {16 - len(own)} of them"
+    assert f"{came}, of whom {dear} asked for more money than it had left." in said
 
 
 def test_who_plays_one_offer_a_round_refuses_by_name() -> None:

@@ -13,7 +13,7 @@ from typing import Any, cast
 import numpy as np
 import pandas as pd
 
-from des.allocation import tie_order_of
+from des.allocation import tie_order_of, turns_of
 from des.behaviour import Behaviour, BehaviourError
 from des.behaviours.truthful import Truthful
 from des.clients.population import Population, Qualities
@@ -228,6 +228,13 @@ class Logs:
         """Return the offers of a round, or those of one service."""
         offers = self.offers.iloc[self.span_of(number)]
         return offers if service is None else offers[offers["service"] == service]
+
+    def turns(self, number: int) -> list[int]:
+        """Return the clients of a round in the order in which they come, where they come one after another."""
+        now, serves = self.conditions(number), eligibility(self.scenario)
+        if serves is None:
+            serves = np.ones((len(self.places), self.scenario.clients.count), dtype=np.bool_)
+        return turns_of(draw_key(self.seed, "turns"), number, serves, now.offline | now.closed)
 
     def span_of(self, number: int) -> slice:
         """Return where the offers of a round are in offers.csv, which is in the order of rounds."""

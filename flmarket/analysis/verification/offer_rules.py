@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 import pandas as pd
 
-from des.allocation import NO_CORE, allocate, turns_of
+from des.allocation import NO_CORE, allocate
 from des.clients.population import Qualities
 from des.log_records import Kind, Outcome
 from des.mechanism import (
@@ -34,13 +34,11 @@ from des.mechanism import (
 from des.money import MICRO, part_of, to_micro
 from des.money import text as money
 from des.response import Answers, ResponseError
-from fl.arithmetic.draws import draw_key
 from fl.arrays import AnyArray, BoolArray, IntArray, read_only
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.verification.findings import Finding, Rows
 from flmarket.core.errors import InputError
 from flmarket.core.plugin_errors import plugin_code
-from scenarios.build import eligibility
 from scenarios.file.interventions import mechanisms_over_time
 from scenarios.file.schema import Market, Scenario
 
@@ -143,10 +141,7 @@ def cores(logs: Logs) -> Iterator[Finding]:
 def _in_turn(logs: Logs, number: int) -> Iterator[Finding]:
     """Yield what is wrong with the decisions on clients that come one after another, and with the money for them."""
     now, offers, events = logs.conditions(number), logs.made_in(number), logs.rows["events"]
-    serves = eligibility(logs.scenario)
-    if serves is None:
-        serves = np.ones((len(logs.places), logs.scenario.clients.count), dtype=np.bool_)
-    turns = turns_of(draw_key(logs.seed, "turns"), number, serves, now.offline | now.closed)
+    turns = logs.turns(number)
     begin = (number - logs.numbers.start) * len(logs.places)
     active = [name for name, m in logs.places.items() if logs.takes_part[begin + m]]
     # Of those that are not paid, or in part, the price is not known beyond the bid.

@@ -72,6 +72,8 @@ class Explanation:
         for row in self._own.itertuples():
             if row.outcome != Outcome.SERVED:
                 yield f"Client {row.client}: {self.why(row)}."
+        if self._now.scenario.market.sequential:
+            yield self.passed_over()
         mechanism = known(self._now.scenario.market.mechanism)
         if len(got) and mechanism is not None and mechanism.settle is not Mechanism.settle:
             offered = money(round(got["payment"].sum()))
@@ -102,6 +104,21 @@ class Explanation:
             yield f"{what}: {dqi} {other.quality:.4f} at best ({other.quality - best.quality:+.4f})."
         if not any(what.startswith("Without ") for what in changed):
             yield "No rival's absence would have bought anything."
+
+    def passed_over(self) -> str:
+        """Return to how many of the clients that came one after another it made no offer, and why if money says so."""
+        # Of a client that was not paid, the price is not known beyond the bid: it had no more than this.
+        own = self._own[self._own["outcome"] != Outcome.OUTBID]
+        price = dict(zip(own["client"], own["paid"].where(own["paid"] > 0, own["bid"]), strict=True))
+        turns, wanted, bids = self._logs.turns(self._number), {*self._own["client"]}, self._world.bid[self._m]
+        left, passed, dear = self._now.free[self._service], 0, 0
+        for client in turns:
+            passed += client not in wanted
+            dear += client not in wanted and bids[client] > left
+            left -= price.get(client, 0)
+        came = f"{counted(len(turns), 'client')} came one after another"
+        why = f", of whom {dear} asked for more money than it had left" if dear else ""
+        return f"{came}; it made no offer to {passed} of them{why}."
 
     @property
     def _exact(self) -> bool:

@@ -8,10 +8,12 @@ from des.clock import Microseconds
 from des.log_records import Outcome
 from des.mechanism import DEFAULT
 from des.money import MICRO, Micro
-from scenarios.file.schema import STANDING
+from scenarios.file.schema import IN_TURN, STANDING
 
 BY_PAYMENTS = frozenset({DEFAULT, DEFAULT + STANDING})
-"""What rounds are cleared by where the highest payments win."""
+"""What rounds are cleared by where the highest payments win, and are paid."""
+
+_HIGHEST_WIN = frozenset({DEFAULT, "uniform-price"})
 
 
 def holders(offers: Iterable[Any]) -> Mapping[int, Sequence[Any]]:
@@ -28,7 +30,7 @@ def holders(offers: Iterable[Any]) -> Mapping[int, Sequence[Any]]:
 def not_served(
     offer: Any,  # a record, or a line of a data frame
     holding: Sequence[Any],  # the ``holders`` of its client; none, as can be in a log that was changed
-    mechanism: str,  # the one that cleared the round. Only the paper's is known to go by the payments.
+    mechanism: str,  # the one that cleared the round
     # where cores are cleared as they come free: how many the client has, and when the offer expired
     cores: int = 1,
     expired: Microseconds = 0,
@@ -44,14 +46,15 @@ def not_served(
         return "awarded a core, but its update did not arrive in time; not paid"
     if mechanism.endswith(STANDING):
         return _expired(offer, holding, mechanism.removesuffix(STANDING), cores, expired)
-    if mechanism != DEFAULT:
+    if mechanism.removesuffix(IN_TURN) not in _HIGHEST_WIN:
         return f"refused by the mechanism {mechanism}"
     if not holding:
         return "outbid, but the log names no service that has a core of the client"
-    payment, least, service = offer.payment, holding[-1].payment, holding[-1].service
+    payment, least, service, paid = offer.payment, holding[-1].payment, holding[-1].service, holding[-1].paid
+    pays = f", which pays {cash(paid)}" if paid != least and (paid or 0) > 0 else ""
     if payment < least:
-        return f"outbid by {service}: {cash(payment, least)} < {cash(least, payment)}"
-    return f"lost the draw against {service}, which pays {cash(least)} too"
+        return f"outbid by {service}{pays}: {cash(payment, least)} < {cash(least, payment)}"
+    return f"lost the draw against {service}{pays or f', which pays {cash(least)} too'}"
 
 
 def _expired(offer: Any, holding: Sequence[Any], mechanism: str, cores: int, expired: Microseconds) -> str:

@@ -2,7 +2,9 @@
 
 import re
 from itertools import combinations
+from math import nan
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from fl.data.dqi import JIAO, dqi
 from flmarket.analysis.verification.evidence import Logs
 from flmarket.analysis.what_if import union_bound
 from flmarket.analysis.what_if.explain import Explanation
-from flmarket.analysis.what_if.reasons import cash
+from flmarket.analysis.what_if.reasons import cash, not_served
 from flmarket.core.errors import InputError
 from scenarios.loader import load, parse
 from support.runs import played
@@ -165,6 +167,21 @@ def test_the_table_has_all_clients(logs: Logs) -> None:
 def test_an_offline_client_could_not_have_been_had(tmp_path: Path) -> None:
     logs = logs_of(tmp_path, 'interventions=[{ round = 2, key = "clients.offline", value = [0, 1, 2] }]')
     assert not {0, 1, 2} & set(Explanation(logs, 3, "alpha").possible().clients.tolist())
+
+
+def test_under_a_second_price_the_reason_says_what_the_winner_pays() -> None:
+    offer, first, second = (
+        SimpleNamespace(outcome=outcome, payment=payment, paid=paid, service="alpha")
+        for outcome, payment, paid in (
+            ("outbid", 2_500_000, nan),
+            ("served", 2_800_000, 2_500_000),
+            ("served", 2_500_000, 2_500_000),
+        )
+    )
+    rule = "uniform-price, client after client"
+    assert not_served(offer, [first], rule) == "outbid by alpha, which pays 2.50: 2.50 < 2.80"
+    assert not_served(offer, [second], rule) == "lost the draw against alpha, which pays 2.50 too"
+    assert not_served(offer, [first], "mine") == "refused by the mechanism mine"
 
 
 def test_under_another_mechanism_only_what_happened_is_told(tmp_path: Path) -> None:
