@@ -54,9 +54,12 @@ RULES = (*FOUR, "resolving", "mirror", "bwk", "random", "fmore", "ucb", "oort", 
 OPTIONS: Mapping[str, Mapping[str, Any]] = {"": {}, "far": {"payments": "far"}, "at bids": {"payments": "bid"}}
 """What the agent is told, by what stands behind its name."""
 
-DISPLAY = ("rtb-const", "rtb-rand", "rtb-mcpc", "rtb-lin", "rtb-ortb")
+TUNED = ("rtb-const", "rtb-rand", "rtb-mcpc", "rtb-lin", "rtb-ortb")
+DISPLAY = (*TUNED, "rtb-rlb")
+"""The rules of display advertising: those with a level, and the one that learns prices."""
+
 FACTORS, TUNING = (0.75, 1.0, 1.5, 2.0), (1000,)
-"""Bids for a client of average utility that the rules of display advertising are tuned among, in half-way costs; each
+"""Bids for a client of average utility that rules with a level are tuned among, in half-way costs; each
 in each market and mode, with this market seed."""
 
 
@@ -116,7 +119,7 @@ def play(task: tuple[str, ...], seeds: Sequence[int] | None = None) -> list[tupl
     scenario, cast = scenario_of(market), lineups(market, mode, policy)
     seeds = seeds or seeds_of(market)
     factor = None
-    if policy in DISPLAY and cast:
+    if policy in TUNED and cast:
         cheap = with_values(scenario, {"training.backend": "surrogate"})
         entrants = {str(one): seated(*cast[0], options, one) for one in FACTORS}
         tuned = played(cheap, entrants, TUNING)
