@@ -30,7 +30,7 @@ def test_hyper_parameters_are_checked():
         ({"batch": 0}, "batch = 0: must be greater than or equal to 1"),
         ({"learning_rate": float("inf")}, "learning_rate = inf: must be a finite number"),
         ({"average": 0.0}, "average = 0.0: must be greater than 0"),
-        ({"payments": "much"}, "payments = 'much': must be 'plan' or 'bid'"),
+        ({"payments": "much"}, "payments = 'much': must be 'plan', 'far' or 'bid'"),
     ]
     for options, message in wrong:
         with pytest.raises(InputError, match=message):
