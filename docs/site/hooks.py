@@ -21,7 +21,7 @@ from flmarket.cli.program import app
 ROOT = Path(__file__).parents[2]
 OUTSIDE = (
     *("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "research/README.md", "research/*/*.md"),
-    *("papers/README.md", "papers/*/README.md"),
+    *("papers/*.md", "papers/*/README.md"),
 )
 LINK = re.compile(r"\[([^][]*)\]\(([^)#\s:]+)(#[^)\s]*)?\)")
 QUOTED = re.compile(": '([^']*)'")  # a type that is written as text, because its import would take long
