@@ -312,7 +312,7 @@ async def test_a_run_is_previewed_with_curves_that_fit_the_room(app: MarketApp, 
         await pilot.resize_terminal(160, 48)
         await until(pilot, lambda: screen.query("Plot") and screen.query_one(Plot).size.height > 9)
         assert [curve.sign for curve in screen.query_one(Plot).curves] == ["1", "2", "3"]
-        await pilot.press("escape", "home", "down")  # a scenario, which has none
+        await pilot.press("escape", "home", "down", "down")  # a scenario, which has none
         await until(pilot, lambda: not screen.query_one(Plot).display)
         await until(pilot, lambda: 'name = "changing"' in painted(app))
 

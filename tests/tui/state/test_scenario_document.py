@@ -198,6 +198,8 @@ def test_what_is_saved_is_what_was_edited_and_all_comments_stay_where_they_stood
     for kind, path, place, value in drawn:
         if kind == "put":
             if all(len(document.entries(path[:i])) > part for i, part in enumerate(path) if isinstance(part, int)):
+                if not value.strip() and document.entries(path):
+                    gone.add(path)
                 document.put(path, value)
                 emptied.update(str(part) for part in path if not value.strip())
         elif kind == "add":
