@@ -246,6 +246,7 @@ def test_screens_name_the_cores_that_a_client_has(run: RunDirectory) -> None:
     assert any(" has 2 cores and 2 offers, so it serves " in text for text in told)
     assert "16 clients with at most 2 cores each" in next(iter(story(scenario)))
     assert "16 clients with 2 cores each" in next(iter(story(grouped({"name": "a", "count": 3}))))
+    assert "Groups of clients: phones, a." in story(grouped(PHONES, {"name": "a", "count": 3}))
 
 
 def test_lockstep_refuses_clients_with_fewer_cores() -> None:

@@ -23,7 +23,7 @@ from tui.style.formats import percent, seconds
 Meanings = Mapping[Path, str]  # of values, by where they stand
 
 # keys that the preview words by themselves
-_OWN_SENTENCE = ("description", "clients.data_size", "interventions", "runs", "sweep")
+_OWN_SENTENCE = ("description", "clients.data_size", "clients.groups", "interventions", "runs", "sweep")
 
 
 def story(scenario: Scenario) -> Iterator[str]:
@@ -49,6 +49,8 @@ def story(scenario: Scenario) -> Iterator[str]:
         yield f"What clients have and ask is not known here: {error}."
     if set_keys := [f"{key} = {value_text(value)}" for key, value in departures(scenario) if key not in _OWN_SENTENCE]:
         yield f"Set: {', '.join(set_keys)}."
+    if clients.groups:
+        yield f"Groups of clients: {', '.join(group.name for group in clients.groups)}."
     if scenario.interventions:
         changes = ", ".join(f"{c.key} = {value_text(c.value)} in round {c.round}" for c in scenario.interventions)
         yield f"Interventions: {changes}."
